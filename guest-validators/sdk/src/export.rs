@@ -178,9 +178,9 @@ macro_rules! __export_validator {
                 ) -> bindings::preflight::rules::types::Verdict {
                     $crate::export::validate(event, $judge)
                 }
-    }
+            }
 
-            bindings::export_validator!(Component with_types_in bindings);
+    bindings::export_validator!(Component with_types_in bindings);
         };
     };
 }

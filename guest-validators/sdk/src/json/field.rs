@@ -44,7 +44,8 @@ impl<'f> Field<'f> {
 
     /// Whether the value is null.
     pub fn is_null(self) -> bool {
-        self.raw == "null"
+        // Of all JSON values only null starts with this letter.
+        self.raw.as_bytes().first() == Some(&b'n')
     }
 
     /// A string's text, or the text of a number exactly as it was written (`7.50` stays `7.50`). No other type has a text.
@@ -58,7 +59,7 @@ impl<'f> Field<'f> {
     /// As [`text`](Self::text), with another limit.
     pub fn text_up_to(self, max_bytes: usize) -> Result<Text, FieldError> {
         let text = self.scalar("text")?;
-        if text.trim_ascii_start().is_empty() {
+        if is_blank(&text) {
             return Err(self.error("must not be blank"));
         }
         self.limited(text, max_bytes)
@@ -189,7 +190,7 @@ impl<'f> Field<'f> {
             return Err(self.wrong_type(wanted));
         }
         let inside = string::unquote(self.raw);
-        if !inside.as_bytes().contains(&b'\\') {
+        if string::find_special(inside.as_bytes()) == inside.len() {
             return Ok(Cow::Borrowed(inside));
         }
         let text = serde_json::from_str(self.raw)
@@ -206,4 +207,12 @@ impl<'f> Field<'f> {
         }
         Ok(text.into_owned())
     }
+}
+
+#[inline]
+fn is_blank(text: &str) -> bool {
+    // Nearly every text starts with something that shows.
+    text.as_bytes()
+        .first()
+        .is_none_or(|first| first.is_ascii_whitespace() && text.trim_ascii_start().is_empty())
 }

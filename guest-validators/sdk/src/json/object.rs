@@ -7,7 +7,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::field::Field;
-use super::{keys, strict};
+use super::keys::same;
+use super::strict;
 use crate::error::FieldError;
 use crate::value::{Date, Json, Numeric, Text, Timestamp};
 use crate::verdict::{Verdict, reject, stage};
@@ -15,12 +16,9 @@ use crate::verdict::{Verdict, reject, stage};
 /// A JSON object whose keys are unique. The fields keep the order and the text in which they were written.
 #[derive(Clone, Debug)]
 pub struct Object<'a> {
-    fields: Vec<(Key<'a>, &'a str)>,
+    /// Keys are borrowed from the payload unless they are written with escapes.
+    fields: Vec<(Cow<'a, str>, &'a str)>,
 }
-
-/// A key, borrowed from the payload unless it is written with escapes.
-#[derive(Clone, Debug)]
-struct Key<'a>(Cow<'a, str>);
 
 /// The values of the fields that [`require!`](crate::require!) names, in its order.
 pub type Fields<'f, const N: usize> = [Field<'f>; N];
@@ -29,16 +27,9 @@ impl<'a> Object<'a> {
     /// Reads a whole payload that starts with `{`.
     pub(super) fn read(text: &'a str) -> Result<Self, String> {
         let object = Self::parse(text).map_err(|error| error.to_string())?;
-        if let Some(key) = keys::duplicate(&object.fields, |(key, _)| key.as_ref()) {
-            return Err(strict::duplicate_key(key));
-        }
-        // Without a backslash no string can be wrong, and most payloads have none.
-        let escapes = text.as_bytes().contains(&b'\\');
+        strict::check_unique(&object.fields, |(key, _)| key)?;
         for (_, value) in &object.fields {
-            match value.as_bytes().first() {
-                Some(b'"') if !escapes => {}
-                _ => strict::check(value, 1)?,
-            }
+            strict::check(value, 1)?;
         }
         Ok(object)
     }
@@ -53,26 +44,19 @@ impl<'a> Object<'a> {
 
     /// The field of that name. A null one is as good as absent.
     pub fn get<'f>(&'f self, name: &'f str) -> Option<Field<'f>> {
-        let field = self.find(name, 0)?.1;
-        (!field.is_null()).then_some(field)
+        self.find(name).filter(|field| !field.is_null())
     }
 
-    /// The field of that name, found after position `near` if it is there, and its position.
-    fn find<'f>(&'f self, name: &'f str, near: usize) -> Option<(usize, Field<'f>)> {
-        let position =
-            |fields: &[(Key<'a>, &'a str)]| fields.iter().position(|(key, _)| key.as_ref() == name);
-        let (before, after) = self.fields.split_at(near);
-        let at = position(after)
-            .map(|at| near + at)
-            .or_else(|| position(before))?;
-        Some((at, Field::new(name, self.fields[at].1)))
+    fn find<'f>(&'f self, name: &'f str) -> Option<Field<'f>> {
+        let found = self.fields.iter().find(|(key, _)| same(key, name));
+        found.map(|(_, value)| Field::new(name, value))
     }
 
     /// All fields, nulls included, in the order in which they were written.
     pub fn fields(&self) -> impl Iterator<Item = Field<'_>> {
         self.fields
             .iter()
-            .map(|(key, value)| Field::new(key.as_ref(), value))
+            .map(|(key, value)| Field::new(key, value))
     }
 
     /// The fields of those names, or a rejection that lists what is missing or null. [`require!`](crate::require!) is the way to call it:
@@ -81,24 +65,20 @@ impl<'a> Object<'a> {
         &'f self,
         names: [&'static str; N],
     ) -> Verdict<Fields<'f, N>> {
-        let mut fields = [Field::NULL; N];
-        let mut near = 0;
-        let mut complete = true;
-        for (field, name) in fields.iter_mut().zip(names) {
-            match self.find(name, near) {
-                Some((at, found)) => {
-                    *field = found;
-                    near = at + 1;
-                    complete &= !found.is_null();
-                }
-                None => complete = false,
+        let mut required = [Field::NULL; N];
+        // Events mostly have their fields in the order in which the rule names them.
+        let mut likely = self.fields.iter();
+        for (field, name) in required.iter_mut().zip(names) {
+            let found = match likely.next() {
+                Some((key, value)) if same(key, name) => Some(Field::new(name, value)),
+                _ => self.find(name),
+            };
+            match found {
+                Some(found) if !found.is_null() => *field = found,
+                _ => return self.incomplete(&names),
             }
         }
-        if complete {
-            Ok(fields)
-        } else {
-            self.incomplete(&names)
-        }
+        Ok(required)
     }
 
     #[cold]
@@ -107,7 +87,7 @@ impl<'a> Object<'a> {
             let mut names: Vec<_> = names
                 .iter()
                 .copied()
-                .filter(|name| wanted(self.find(name, 0).map(|(_, field)| field)))
+                .filter(|name| wanted(self.find(name)))
                 .collect();
             names.sort_unstable();
             names.join(", ")
@@ -157,12 +137,8 @@ optional! {
     opt_json: json -> Json;
 }
 
-impl AsRef<str> for Key<'_> {
-    #[inline]
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
+/// A key, while `serde_json` hands it over.
+struct Key<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -191,7 +167,7 @@ impl<'de> Visitor<'de> for KeyVisitor {
 struct FieldsVisitor;
 
 impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Vec<(Key<'de>, &'de str)>;
+    type Value = Vec<(Cow<'de, str>, &'de str)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -201,7 +177,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
         // Most events have fewer fields; growing costs more than the room.
         let mut fields = Vec::with_capacity(16);
         while let Some((key, value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-            fields.push((key, value.get()));
+            fields.push((key.0, value.get()));
         }
         Ok(fields)
     }

@@ -1,19 +1,22 @@
 //! What `serde_json` lets pass inside a value that it has found to be well formed.
+//!
+//! This is not a parser: it relies on the grammar having been checked.
 
 use std::borrow::Cow;
 
-use super::string::Scanned;
+use super::string::{self, Scanned};
 use super::{MAX_DEPTH, keys};
 use crate::error::quote;
 
-/// Checks a value `depth` levels deep in its document. `value` must be valid JSON: this is not a parser.
-///
-/// One pass, without recursion.
+/// Checks a value that is `depth` levels deep in its document, in one pass and without recursion.
+#[inline]
 pub(super) fn check(value: &str, depth: usize) -> Result<(), String> {
     match value.as_bytes().first() {
-        Some(b'"') => check_string(&Scanned::at(value, 0)),
+        // Most values are strings without a backslash.
+        Some(b'"') if string::find_special(&value.as_bytes()[1..]) + 2 == value.len() => Ok(()),
+        Some(b'"') => check_string(&Scanned::at_start(value)),
         Some(b'{' | b'[') => Walk {
-            value,
+            text: value,
             depth,
             keys: Vec::new(),
             open: Vec::new(),
@@ -24,7 +27,7 @@ pub(super) fn check(value: &str, depth: usize) -> Result<(), String> {
 }
 
 struct Walk<'a> {
-    value: &'a str,
+    text: &'a str,
     depth: usize,
     /// The keys of all open objects, outermost first.
     keys: Vec<Cow<'a, str>>,
@@ -34,7 +37,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn run(mut self) -> Result<(), String> {
-        let bytes = self.value.as_bytes();
+        let bytes = self.text.as_bytes();
         let mut at = 0;
         let mut key_follows = false;
         while let Some(byte) = bytes.get(at) {
@@ -49,11 +52,10 @@ impl Walk<'_> {
                 }
                 b',' => key_follows = matches!(self.open.last(), Some(Some(_))),
                 b'"' => {
-                    let string = Scanned::at(self.value, at);
+                    let string = Scanned::at_start(&self.text[at..]);
                     at += string.raw.len() - 1;
                     if key_follows {
-                        self.keys
-                            .push(string.decode().ok_or_else(|| lone_surrogate(&string))?);
+                        self.keys.push(key(&string)?);
                         key_follows = false;
                     } else {
                         check_string(&string)?;
@@ -76,17 +78,24 @@ impl Walk<'_> {
 
     fn close(&mut self) -> Result<(), String> {
         if let Some(Some(start)) = self.open.pop() {
-            if let Some(key) = keys::duplicate(&self.keys[start..], AsRef::as_ref) {
-                return Err(duplicate_key(key));
-            }
+            check_unique(&self.keys[start..], AsRef::as_ref)?;
             self.keys.truncate(start);
         }
         Ok(())
     }
 }
 
-pub(super) fn duplicate_key(key: &str) -> String {
-    format!("duplicate key {}", quote(key))
+/// The text of a key.
+pub(super) fn key<'a>(string: &Scanned<'a>) -> Result<Cow<'a, str>, String> {
+    string.decode().ok_or_else(|| lone_surrogate(string))
+}
+
+/// Fails if two of `items` have the same key.
+pub(super) fn check_unique<T>(items: &[T], key: impl Fn(&T) -> &str) -> Result<(), String> {
+    match keys::duplicate(items, key) {
+        Some(key) => Err(format!("duplicate key {}", quote(key))),
+        None => Ok(()),
+    }
 }
 
 fn check_string(string: &Scanned<'_>) -> Result<(), String> {
@@ -97,9 +106,10 @@ fn check_string(string: &Scanned<'_>) -> Result<(), String> {
     }
 }
 
+#[cold]
 fn lone_surrogate(string: &Scanned<'_>) -> String {
     format!(
         "half a surrogate pair in the string {}",
-        quote(super::string::unquote(string.raw))
+        quote(string::unquote(string.raw))
     )
 }
