@@ -164,9 +164,9 @@ impl<'f> Field<'f> {
         FieldError::new(self.name, predicate)
     }
 
-    /// An error about this field that quotes what was found.
+    /// An error about this field that quotes `text`, clipped, as what was found.
     #[cold]
-    fn found(self, predicate: impl std::fmt::Display, text: &str) -> FieldError {
+    pub fn found(self, predicate: impl std::fmt::Display, text: &str) -> FieldError {
         self.error(format!("{predicate}, found {}", quote(text)))
     }
 
