@@ -1,1 +1,4 @@
+//! What a Preflight rule is written with.
 
+pub mod decimal;
+pub mod time;

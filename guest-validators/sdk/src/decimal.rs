@@ -1,0 +1,304 @@
+//! Decimals: text in, text out, and never a digit changed on the way.
+//!
+//! One grammar for JSON numbers and for decimals written as JSON strings, that of a JSON number
+//! ([RFC 8259, section 6](https://www.rfc-editor.org/rfc/rfc8259#section-6)):
+//!
+//! ```text
+//! -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
+//! ```
+//!
+//! So `+1`, `.5`, `5.`, `007`, `1_000`, `1,5`, ` 1`, `NaN` and `Infinity` are refused. An exponent and trailing zeros are fine, because
+//! the value decides and not the way it is written: `1.50e1` and `15.000000000000` are both 15, and `-0.0` is 0.
+//!
+//! The range is that of BigQuery's `NUMERIC`, 29 digits before the point and 9 after it, narrowed by what [`Decimal`] can hold: a 96-bit
+//! integer (28 digits always, 29 up to 79228162514264337593543950335) with a scale. A value outside is an error, never a rounded value.
+
+use std::fmt;
+
+use rust_decimal::Decimal;
+
+#[cfg(test)]
+mod tests;
+
+/// Digits that `NUMERIC` holds before the decimal point.
+pub const MAX_INTEGER_DIGITS: i64 = 29;
+/// Digits that `NUMERIC` holds after the decimal point.
+pub const MAX_DECIMALS: i64 = 9;
+
+/// Why a text or a value is not a decimal. Its `Display` completes a sentence that starts with a field's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecimalError {
+    /// Not of the grammar.
+    NotANumber,
+    /// A spelling of NaN or of an infinity.
+    NotFinite,
+    /// More than [`MAX_INTEGER_DIGITS`] before the point.
+    TooManyIntegerDigits,
+    /// More than [`MAX_DECIMALS`] after the point, trailing zeros aside.
+    TooManyDecimals,
+    /// Fits `NUMERIC`, but not the 96-bit integer of [`Decimal`].
+    TooManyDigits,
+}
+
+impl fmt::Display for DecimalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotANumber => "must be a decimal number",
+            Self::NotFinite => "must be a finite number",
+            Self::TooManyIntegerDigits => "must have at most 29 digits before the decimal point",
+            Self::TooManyDecimals => "must have at most 9 digits after the decimal point",
+            Self::TooManyDigits => {
+                "must fit a 96-bit decimal: its digits, read without the point, must not exceed 79228162514264337593543950335"
+            }
+        })
+    }
+}
+
+impl std::error::Error for DecimalError {}
+
+/// The exact value of `text`, which must be of the grammar above.
+///
+/// ```
+/// use preflight_sdk::decimal::{parse, to_canonical};
+/// assert_eq!(to_canonical(parse("749.50").unwrap()).unwrap(), "749.5");
+/// assert!(parse("1_000").is_err());
+/// ```
+pub fn parse(text: &str) -> Result<Decimal, DecimalError> {
+    let number = Number::scan(text.as_bytes()).ok_or_else(|| not_a_number(text))?;
+    let (integer, fraction) = number.significant();
+    // Where the point stands, counted from the first significant digit; negative for 0.00123.
+    let digits = len(integer) + len(fraction);
+    if digits == 0 {
+        return Ok(Decimal::ZERO);
+    }
+    let point = number.point(integer.is_empty(), fraction);
+    let decimals = (digits - point).max(0);
+    if point > MAX_INTEGER_DIGITS {
+        return Err(DecimalError::TooManyIntegerDigits);
+    }
+    if decimals > MAX_DECIMALS {
+        return Err(DecimalError::TooManyDecimals);
+    }
+    // At most 29 + 9 digits from here on, which a u128 holds.
+    let missing_zeros = (point - digits).max(0);
+    let mantissa = read_digits(read_digits(0, integer), fraction) * power_of_ten(missing_zeros);
+    if mantissa >> 96 != 0 {
+        return Err(DecimalError::TooManyDigits);
+    }
+    Ok(Decimal::from_parts(
+        low_word(mantissa),
+        low_word(mantissa >> 32),
+        low_word(mantissa >> 64),
+        number.negative,
+        u32::try_from(decimals).expect("between 0 and 9"),
+    ))
+}
+
+/// The one text of a value that the contract's `numeric` allows: no exponent, no leading or trailing zeros, no `-0`.
+///
+/// Fails with [`DecimalError::TooManyDecimals`] when arithmetic has left more than nine decimals: rounding is the rule's decision.
+pub fn to_canonical(value: Decimal) -> Result<String, DecimalError> {
+    let mut mantissa = value.mantissa().unsigned_abs();
+    let mut scale = value.scale() as usize;
+    while scale > 0 && mantissa.is_multiple_of(10) {
+        mantissa /= 10;
+        scale -= 1;
+    }
+    if scale > 9 {
+        return Err(DecimalError::TooManyDecimals);
+    }
+    // 29 digits, a point, a zero before it, a sign; written from the end.
+    let mut text = [b'0'; 40];
+    let mut start = text.len();
+    let mut written = 0;
+    let mut push = |byte: u8| {
+        start -= 1;
+        text[start] = byte;
+    };
+    // 64-bit division is several times cheaper inside wasm than 128-bit division.
+    while mantissa > u128::from(u64::MAX) {
+        push(digit((mantissa % 10) as u64));
+        mantissa /= 10;
+        written += 1;
+        if written == scale {
+            push(b'.');
+        }
+    }
+    let mut rest = u64::try_from(mantissa).expect("reduced above");
+    while rest > 0 || written <= scale {
+        push(digit(rest % 10));
+        rest /= 10;
+        written += 1;
+        if written == scale {
+            push(b'.');
+        }
+    }
+    if value.is_sign_negative() && !value.is_zero() {
+        push(b'-');
+    }
+    Ok(str::from_utf8(&text[start..])
+        .expect("digits, a point and a sign")
+        .to_owned())
+}
+
+/// Whether `text` is exactly `-?(0|[1-9][0-9]{0,28})(\.[0-9]{0,8}[1-9])?` and not `-0`: the contract's `numeric`.
+///
+/// It covers all of `NUMERIC`, so it also admits texts whose digits [`Decimal`] cannot hold.
+pub fn is_canonical(text: &str) -> bool {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (integer, fraction) = match unsigned.split_once('.') {
+        Some((integer, fraction)) => (integer.as_bytes(), Some(fraction.as_bytes())),
+        None => (unsigned.as_bytes(), None),
+    };
+    let integer_is_canonical = match integer {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.len() <= 28 && rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    let fraction_is_canonical = match fraction {
+        None => true,
+        Some([rest @ .., b'1'..=b'9']) => rest.len() <= 8 && rest.iter().all(u8::is_ascii_digit),
+        Some(_) => false,
+    };
+    integer_is_canonical && fraction_is_canonical && text != "-0"
+}
+
+/// A text of the grammar, taken apart.
+struct Number<'a> {
+    negative: bool,
+    integer: &'a [u8],
+    fraction: &'a [u8],
+    /// Saturated: beyond any length a text can have.
+    exponent: i64,
+}
+
+impl<'a> Number<'a> {
+    fn scan(text: &'a [u8]) -> Option<Self> {
+        let (negative, text) = match text {
+            [b'-', rest @ ..] => (true, rest),
+            _ => (false, text),
+        };
+        let (integer, text) = split_digits(text)?;
+        if integer.len() > 1 && integer[0] == b'0' {
+            return None;
+        }
+        let (fraction, text) = match text {
+            [b'.', rest @ ..] => split_digits(rest)?,
+            _ => (&[][..], text),
+        };
+        let exponent = match text {
+            [] => 0,
+            [b'e' | b'E', rest @ ..] => scan_exponent(rest)?,
+            _ => return None,
+        };
+        Some(Self {
+            negative,
+            integer,
+            fraction,
+            exponent,
+        })
+    }
+
+    /// The digits without the zeros that carry nothing, at either end.
+    fn significant(&self) -> (&'a [u8], &'a [u8]) {
+        let integer = trim_start(self.integer);
+        let fraction = trim_end(self.fraction);
+        match (integer, fraction) {
+            ([], _) => (integer, trim_start(fraction)),
+            (_, []) => (trim_end(integer), fraction),
+            _ => (integer, fraction),
+        }
+    }
+
+    /// How many of the significant digits stand before the decimal point.
+    fn point(&self, no_integer: bool, significant_fraction: &[u8]) -> i64 {
+        let unscaled = if no_integer {
+            len(significant_fraction) - len(trim_end(self.fraction))
+        } else {
+            len(trim_start(self.integer))
+        };
+        unscaled.saturating_add(self.exponent)
+    }
+}
+
+/// The digits at the start, at least one, and what follows them.
+fn split_digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (digits > 0).then(|| text.split_at(digits))
+}
+
+fn scan_exponent(text: &[u8]) -> Option<i64> {
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    let (digits, []) = split_digits(text)? else {
+        return None;
+    };
+    let magnitude = digits.iter().fold(0i64, |sum, byte| {
+        sum.saturating_mul(10)
+            .saturating_add(i64::from(byte - b'0'))
+    });
+    // Halved so that adding the length of a text cannot overflow.
+    let magnitude = magnitude.min(i64::MAX / 2);
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+fn trim_start(digits: &[u8]) -> &[u8] {
+    &digits[digits.iter().take_while(|byte| **byte == b'0').count()..]
+}
+
+fn trim_end(digits: &[u8]) -> &[u8] {
+    &digits[..digits.len()
+        - digits
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'0')
+            .count()]
+}
+
+fn read_digits(start: u128, digits: &[u8]) -> u128 {
+    if start == 0 && digits.len() <= 19 {
+        return u128::from(
+            digits
+                .iter()
+                .fold(0u64, |sum, byte| sum * 10 + u64::from(byte - b'0')),
+        );
+    }
+    digits
+        .iter()
+        .fold(start, |sum, byte| sum * 10 + u128::from(byte - b'0'))
+}
+
+fn power_of_ten(exponent: i64) -> u128 {
+    10u128.pow(u32::try_from(exponent).expect("between 0 and 28"))
+}
+
+fn len(digits: &[u8]) -> i64 {
+    i64::try_from(digits.len()).expect("no text has 2^63 bytes")
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low 32 bits are what is asked for"
+)]
+fn low_word(value: u128) -> u32 {
+    value as u32
+}
+
+fn digit(value: u64) -> u8 {
+    b'0' + u8::try_from(value).expect("a single digit")
+}
+
+fn not_a_number(text: &str) -> DecimalError {
+    let name = text.trim_start_matches(['+', '-']);
+    let not_finite = ["nan", "snan", "inf", "infinity"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known));
+    if not_finite {
+        DecimalError::NotFinite
+    } else {
+        DecimalError::NotANumber
+    }
+}
