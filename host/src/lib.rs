@@ -16,3 +16,5 @@ pub mod row;
 pub mod rules;
 pub mod time;
 pub mod verdict;
+pub mod config;
+pub mod warehouse;

@@ -148,3 +148,45 @@ impl Value {
 
 /// Values in the order of the columns that the manifest declares.
 pub type Row = Vec<Value>;
+
+/// A value on its way into a table, borrowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ValueRef<'a> {
+    /// Absent.
+    Null,
+    /// A truth value.
+    Boolean(bool),
+    /// A 64-bit integer.
+    Int64(i64),
+    /// A finite float.
+    Float64(f64),
+    /// Canonical decimal text.
+    Numeric(&'a str),
+    /// Text.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    Timestamp(i64),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// One JSON value, as text.
+    Json(&'a str),
+}
+
+impl<'a> From<&'a Value> for ValueRef<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Boolean(b) => Self::Boolean(*b),
+            Value::Int64(n) => Self::Int64(*n),
+            Value::Float64(x) => Self::Float64(*x),
+            Value::Numeric(text) => Self::Numeric(text),
+            Value::Text(text) => Self::Text(text),
+            Value::Bytes(bytes) => Self::Bytes(bytes),
+            Value::Timestamp(micros) => Self::Timestamp(*micros),
+            Value::Date(days) => Self::Date(*days),
+            Value::Json(text) => Self::Json(text),
+        }
+    }
+}

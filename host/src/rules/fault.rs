@@ -11,6 +11,12 @@ use wasmtime::Trap;
 #[error("the sandbox failed: {0}")]
 pub struct SandboxError(pub String);
 
+impl From<wasmtime::Error> for SandboxError {
+    fn from(error: wasmtime::Error) -> Self {
+        Self(format!("{error:#}"))
+    }
+}
+
 /// wasmtime's words when a guest passes more data than `limits.result`; its error type is private.
 const HOSTCALL_FUEL: &str = "fuel allocated for hostcalls has been exhausted";
 

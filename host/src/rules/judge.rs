@@ -108,7 +108,7 @@ impl Judge {
     }
 
     fn instantiate(&self, rule: &Arc<Rule>) -> Result<Result<Instance, Fault>, SandboxError> {
-        let mut store = store::new(&self.sandbox, &self.limits, &rule.label).map_err(|e| SandboxError(e.to_string()))?;
+        let mut store = store::new(&self.sandbox, &self.limits, &rule.label)?;
         match rule.pre.instantiate(&mut store) {
             Ok(validator) => Ok(Ok(Instance { rule: Arc::clone(rule), store, validator, judged: 0 })),
             Err(error) => fault::classify(&error, store.data_mut()).map(Err),
@@ -124,8 +124,7 @@ impl Instance {
         event: &Event,
     ) -> Result<Result<Verdict, Fault>, SandboxError> {
         let fuel = limits.fuel_for(event.payload.len());
-        store::arm(&mut self.store, sandbox.metering(), fuel, limits.wall_clock)
-            .map_err(|e| SandboxError(e.to_string()))?;
+        store::arm(&mut self.store, sandbox.metering(), fuel, limits.wall_clock)?;
         self.judged += 1;
         let wanted = &self.rule.manifest.attributes;
         let attributes: Vec<(&str, &str)> =

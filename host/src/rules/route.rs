@@ -2,7 +2,6 @@
 
 use crate::event::Event;
 use crate::verdict::{Rejection, clip, stage};
-use serde::Deserializer as _;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
