@@ -43,14 +43,9 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
         )
     });
     report.step("python baseline", || {
-        exec::run(Command::new(&python).args([
-            "-B",
-            "-m",
-            "unittest",
-            "discover",
-            "-s",
-            "tests/python",
-        ]))
+        // -B: no __pycache__ in the working tree.
+        let arguments = "-B -m unittest discover -s tests/python".split(' ');
+        exec::run(Command::new(&python).args(arguments))
     });
     report.step("bench smoke run", || bench::smoke(project));
     report.step_or_skip("cargo-deny", cargo_deny);
