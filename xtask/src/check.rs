@@ -80,11 +80,6 @@ fn clippy_for_rules() -> Result<Outcome> {
 fn lockfile() -> Result<()> {
     exec::run(
         exec::cargo()
-            .args(["metadata", "--locked", "--no-deps", "--format-version", "1"])
-            .stdout(Stdio::null()),
-    )?;
-    exec::run(
-        exec::cargo()
             .args(["tree", "--locked", "--workspace", "--quiet"])
             .stdout(Stdio::null()),
     )?;
@@ -134,14 +129,8 @@ fn advisories() -> Result<Outcome> {
             "the advisory database cannot be reached".to_owned(),
         ));
     }
-    exec::run(exec::cargo().args([
-        "deny",
-        "--workspace",
-        "check",
-        "--disable-fetch",
-        "advisories",
-    ]))
-    .context("a dependency has a known problem")?;
+    exec::run(exec::cargo().args(["deny", "--workspace", "check", "advisories"]))
+        .context("a dependency has a known problem")?;
     Ok(Outcome::Ok)
 }
 
