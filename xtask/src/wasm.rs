@@ -32,13 +32,18 @@ impl WasmTarget {
         if installed() {
             return Ok(Self::Installed);
         }
+        // Where Debian's compiler is already there, rustup was tried before, and each new try could wait for a network.
+        if let Ok(target) = debian() {
+            return Ok(target);
+        }
         let mut tried = vec!["rustc: the active toolchain has no libraries for it".to_owned()];
         match rustup_add() {
             Ok(()) => return Ok(Self::Installed),
             Err(error) => tried.push(format!("rustup: {error:#}")),
         }
-        match debian() {
-            Ok(linker) => Ok(Self::Debian { linker }),
+        // Without a linker the packages would be of no use, so that is asked first.
+        match linker().and_then(|_| apt_install()).and_then(|()| debian()) {
+            Ok(target) => Ok(target),
             Err(error) => {
                 tried.push(format!("Debian: {error:#}"));
                 Err(SetupError(missing(&tried)).into())
@@ -104,15 +109,22 @@ fn rustup_add() -> Result<()> {
     Ok(())
 }
 
-/// Makes sure of Debian's compiler and sources, and gives the linker to use with them.
-fn debian() -> Result<PathBuf> {
-    let linker = linker()?;
+/// Debian's compiler, if it is there, new enough and has its sources.
+fn debian() -> Result<WasmTarget> {
+    let rustc = || Command::new(DEBIAN_RUSTC);
+    let version = exec::probe(rustc().arg("--version"))
+        .and_then(|text| Version::find(&text))
+        .with_context(|| format!("{DEBIAN_RUSTC} is not there"))?;
     let pin = prerequisites::pinned_rust()?;
-    if debian_ready(pin).is_err() {
-        apt_install()?;
+    if version < pin {
+        bail!("{DEBIAN_RUSTC} is {version}, the project needs {pin} or newer");
     }
-    debian_ready(pin)?;
-    Ok(linker)
+    let sysroot = exec::probe(rustc().args(["--print", "sysroot"])).context("no sysroot")?;
+    let sources = Path::new(&sysroot).join("lib/rustlib/src/rust/library/std/Cargo.toml");
+    if !sources.is_file() {
+        bail!("the library sources of {DEBIAN_RUSTC} are not there");
+    }
+    Ok(WasmTarget::Debian { linker: linker()? })
 }
 
 /// Debian's compiler brings no linker for this target; every rustup toolchain has one.
@@ -129,22 +141,6 @@ fn linker() -> Result<PathBuf> {
         bail!("the active toolchain has no rust-lld, which this way needs as linker");
     }
     Ok(linker)
-}
-
-fn debian_ready(pin: Version) -> Result<()> {
-    let rustc = || Command::new(DEBIAN_RUSTC);
-    let version = exec::probe(rustc().arg("--version"))
-        .and_then(|text| Version::find(&text))
-        .with_context(|| format!("{DEBIAN_RUSTC} is not there"))?;
-    if version < pin {
-        bail!("{DEBIAN_RUSTC} is {version}, the project needs {pin} or newer");
-    }
-    let sysroot = exec::probe(rustc().args(["--print", "sysroot"])).context("no sysroot")?;
-    let sources = Path::new(&sysroot).join("lib/rustlib/src/rust/library/std/Cargo.toml");
-    if !sources.is_file() {
-        bail!("the library sources of {DEBIAN_RUSTC} are not there");
-    }
-    Ok(())
 }
 
 fn apt_install() -> Result<()> {
