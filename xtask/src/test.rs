@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result};
 
 use crate::project::Project;
-use crate::totals::Totals;
+use crate::totals::{Reader, Totals};
 use crate::{SetupError, exec, prerequisites, rules};
 
 /// Runs the command.
@@ -23,18 +23,13 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
     let (totals, succeeded) = stream(&mut command)?;
 
     // Reasons go before the closing line, which is the last thing on either stream.
-    let reason = if totals.ran() == 0 {
-        Some("no test ran")
+    if totals.ran() == 0 {
+        eprintln!("error: no test ran");
     } else if !succeeded && totals.failed == 0 {
-        Some("a test binary crashed or did not build: see above")
-    } else {
-        None
-    };
-    if let Some(reason) = reason {
-        eprintln!("error: {reason}");
+        eprintln!("error: cargo test failed although no test did: see above");
     }
     println!("{totals}");
-    let good = succeeded && totals.failed == 0 && reason.is_none();
+    let good = succeeded && totals.failed == 0 && totals.ran() > 0;
     Ok(if good {
         ExitCode::SUCCESS
     } else {
@@ -72,7 +67,7 @@ fn stream(command: &mut Command) -> Result<(Totals, bool)> {
 
 /// Lines are bytes here: a test may print anything.
 fn count(mut input: impl BufRead, copy: &mut impl Write) -> Result<Totals> {
-    let mut totals = Totals::default();
+    let mut reader = Reader::default();
     let mut line = Vec::new();
     while input
         .read_until(b'\n', &mut line)
@@ -82,10 +77,10 @@ fn count(mut input: impl BufRead, copy: &mut impl Write) -> Result<Totals> {
         copy.write_all(&line)
             .and_then(|()| copy.flush())
             .context("cannot print")?;
-        totals.read(&String::from_utf8_lossy(&line));
+        reader.read(&String::from_utf8_lossy(&line));
         line.clear();
     }
-    Ok(totals)
+    Ok(reader.finish())
 }
 
 #[cfg(test)]

@@ -6,20 +6,47 @@ use std::fmt;
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) passed: u64,
+    /// Tests that failed, and one for each binary that ended without giving its result: it crashed.
     pub(crate) failed: u64,
     pub(crate) skipped: u64,
 }
 
-impl Totals {
-    /// Takes in one line of output; every line that is not a test binary's result is none of its business.
+/// Reads the output of one run, line by line.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    totals: Totals,
+    /// A binary has begun and not yet given its result.
+    running: bool,
+}
+
+impl Reader {
+    /// Takes in one line of output; most lines say nothing about how many tests there were.
     pub(crate) fn read(&mut self, line: &str) {
-        if let Some(result) = parse(line) {
-            self.passed += result.passed;
-            self.failed += result.failed;
-            self.skipped += result.skipped;
+        if is_beginning(line) {
+            self.close();
+            self.running = true;
+        } else if let Some(result) = parse(line) {
+            self.running = false;
+            self.totals.passed += result.passed;
+            self.totals.failed += result.failed;
+            self.totals.skipped += result.skipped;
         }
     }
 
+    /// The sums, once the output has ended.
+    pub(crate) fn finish(mut self) -> Totals {
+        self.close();
+        self.totals
+    }
+
+    fn close(&mut self) {
+        if std::mem::take(&mut self.running) {
+            self.totals.failed += 1;
+        }
+    }
+}
+
+impl Totals {
     /// Tests that were executed, whatever came of them.
     pub(crate) fn ran(self) -> u64 {
         self.passed + self.failed
@@ -35,6 +62,15 @@ impl fmt::Display for Totals {
         }
         Ok(())
     }
+}
+
+/// `running 5 tests`, with which a binary begins.
+fn is_beginning(line: &str) -> bool {
+    let count = line.trim_end().strip_prefix("running ").and_then(|rest| {
+        rest.strip_suffix(" tests")
+            .or_else(|| rest.strip_suffix(" test"))
+    });
+    count.is_some_and(|count| count.parse::<u64>().is_ok())
 }
 
 /// Reads `test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s`.
@@ -60,9 +96,9 @@ mod tests {
     use super::*;
 
     fn totals_of(output: &str) -> Totals {
-        let mut totals = Totals::default();
-        output.lines().for_each(|line| totals.read(line));
-        totals
+        let mut reader = Reader::default();
+        output.lines().for_each(|line| reader.read(line));
+        reader.finish()
     }
 
     #[test]
@@ -98,6 +134,20 @@ mod tests {
         ] {
             assert_eq!(totals_of(line), Totals::default(), "{line}");
         }
+    }
+
+    /// Such a run used to close with `2 passed, 0 failed`.
+    #[test]
+    fn a_binary_that_crashed_counts_as_a_failure() {
+        let crashed = "running 3 tests\ntest a ... ok\n";
+        let whole = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let expected = Totals {
+            passed: 2,
+            failed: 1,
+            skipped: 0,
+        };
+        assert_eq!(totals_of(&format!("{crashed}{whole}")), expected);
+        assert_eq!(totals_of(&format!("{whole}{crashed}")), expected);
     }
 
     #[test]
