@@ -11,6 +11,7 @@ mod validate;
 
 pub use layers::Layers;
 pub use problem::{ConfigError, Problem};
+pub use validate::default_cache;
 
 use crate::rules::set::Routing;
 use crate::rules::{Limits, judge::Isolation};

@@ -328,8 +328,8 @@ fn default_ledger(warehouse: &WarehouseConfig, name: &str) -> PathBuf {
     }
 }
 
-/// The user's cache directory, by the XDG base directory specification.
-fn default_cache() -> PathBuf {
+/// The user's cache directory for compiled code, by the XDG base directory specification.
+pub fn default_cache() -> PathBuf {
     let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
     xdg.or_else(home).unwrap_or_else(std::env::temp_dir).join("preflight").join("code")

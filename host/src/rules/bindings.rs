@@ -1,6 +1,6 @@
 //! The host's side of `wit/rules.wit`, generated.
 
-#![expect(missing_docs, unreachable_pub, clippy::all, clippy::pedantic, reason = "generated code")]
+#![expect(missing_docs, clippy::all, clippy::pedantic, reason = "generated code")]
 
 wasmtime::component::bindgen!({
     path: "../wit",

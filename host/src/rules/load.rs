@@ -19,6 +19,8 @@ use wasmtime::component::types::ComponentItem;
 pub struct Rule {
     /// sha256 of the component file.
     pub digest: Digest,
+    /// The digest as rows show it.
+    pub digest_text: String,
     /// Size of the component file, bytes.
     pub size: u64,
     /// What it says of itself.
@@ -133,7 +135,7 @@ pub fn bytes(sandbox: &Sandbox, limits: &Limits, cache: &CodeCache, wasm: &[u8])
     let manifest = Manifest::check(describe(sandbox, limits, &pre)?)?;
     component.initialize_copy_on_write_image().map_err(|error| LoadError::Compile(format!("{error:#}")))?;
     let label = manifest.label();
-    Ok(Rule { digest, size, manifest, label, imports, code, pre })
+    Ok(Rule { digest, digest_text: digest.to_string(), size, manifest, label, imports, code, pre })
 }
 
 /// A file's bytes, unless it has more than `limit`.
