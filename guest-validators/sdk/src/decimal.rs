@@ -64,6 +64,55 @@ impl std::error::Error for DecimalError {}
 /// assert!(parse("1_000").is_err());
 /// ```
 pub fn parse(text: &str) -> Result<Decimal, DecimalError> {
+    parse_short(text.as_bytes()).map_or_else(|| parse_any(text), Ok)
+}
+
+/// The value of what nearly every amount is: at most 18 digits, few of them decimals, no exponent. None says nothing about other texts.
+fn parse_short(text: &[u8]) -> Option<Decimal> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    if digits.len() > 19 || matches!(digits, [] | [b'0', b'0'..=b'9', ..]) {
+        return None;
+    }
+    let mut mantissa = 0u64;
+    let mut point = None;
+    for (at, byte) in digits.iter().enumerate() {
+        match byte {
+            // 18 digits cannot overflow, and a check of 64 bits is dear inside wasm.
+            b'0'..=b'9' => {
+                mantissa = mantissa
+                    .wrapping_mul(10)
+                    .wrapping_add(u64::from(byte - b'0'));
+            }
+            b'.' if point.is_none() && at > 0 => point = Some(at),
+            _ => return None,
+        }
+    }
+    let mut decimals = match point {
+        None if digits.len() == 19 => return None,
+        None => 0,
+        Some(at) => match digits.len() - at - 1 {
+            decimals @ 1..=9 => u32::try_from(decimals).ok()?,
+            _ => return None,
+        },
+    };
+    while decimals > 0 && mantissa.is_multiple_of(10) {
+        mantissa /= 10;
+        decimals -= 1;
+    }
+    let (low, middle) = (low_word(mantissa.into()), low_word((mantissa >> 32).into()));
+    Some(Decimal::from_parts(
+        low,
+        middle,
+        0,
+        negative && mantissa != 0,
+        decimals,
+    ))
+}
+
+fn parse_any(text: &str) -> Result<Decimal, DecimalError> {
     let number = Number::scan(text.as_bytes()).ok_or_else(|| not_a_number(text))?;
     let (integer, fraction) = number.significant();
     // Where the point stands, counted from the first significant digit; negative for 0.00123.
@@ -79,9 +128,10 @@ pub fn parse(text: &str) -> Result<Decimal, DecimalError> {
     if decimals > MAX_DECIMALS {
         return Err(DecimalError::TooManyDecimals);
     }
-    // At most 29 + 9 digits from here on, which a u128 holds.
     let missing_zeros = (point - digits).max(0);
-    let mantissa = read_digits(read_digits(0, integer), fraction) * power_of_ten(missing_zeros);
+    // At most 29 + 9 digits, which a u128 holds.
+    let mantissa =
+        read_digits(read_digits(0, integer), fraction) * 10u128.pow(small(missing_zeros));
     if mantissa >> 96 != 0 {
         return Err(DecimalError::TooManyDigits);
     }
@@ -90,7 +140,7 @@ pub fn parse(text: &str) -> Result<Decimal, DecimalError> {
         low_word(mantissa >> 32),
         low_word(mantissa >> 64),
         number.negative,
-        u32::try_from(decimals).expect("between 0 and 9"),
+        small(decimals),
     ))
 }
 
@@ -98,47 +148,54 @@ pub fn parse(text: &str) -> Result<Decimal, DecimalError> {
 ///
 /// Fails with [`DecimalError::TooManyDecimals`] when arithmetic has left more than nine decimals: rounding is the rule's decision.
 pub fn to_canonical(value: Decimal) -> Result<String, DecimalError> {
-    let mut mantissa = value.mantissa().unsigned_abs();
-    let mut scale = value.scale() as usize;
-    while scale > 0 && mantissa.is_multiple_of(10) {
-        mantissa /= 10;
-        scale -= 1;
+    // The digits go to the end of the buffer. 29 of them, a point, a zero before it and a sign fit.
+    let mut text = [b'0'; 40];
+    let mut start = write_digits(value.mantissa().unsigned_abs(), &mut text);
+    let mut point = text.len() - value.scale() as usize;
+    start = start.min(point - 1);
+
+    let mut end = text.len();
+    while end > point && text[end - 1] == b'0' {
+        end -= 1;
     }
-    if scale > 9 {
+    if end - point > 9 {
         return Err(DecimalError::TooManyDecimals);
     }
-    // 29 digits, a point, a zero before it, a sign; written from the end.
-    let mut text = [b'0'; 40];
-    let mut start = text.len();
-    let mut written = 0;
-    let mut push = |byte: u8| {
+    if end > point {
+        text.copy_within(start..point, start - 1);
         start -= 1;
-        text[start] = byte;
-    };
-    // 64-bit division is several times cheaper inside wasm than 128-bit division.
-    while mantissa > u128::from(u64::MAX) {
-        push(digit((mantissa % 10) as u64));
-        mantissa /= 10;
-        written += 1;
-        if written == scale {
-            push(b'.');
-        }
-    }
-    let mut rest = u64::try_from(mantissa).expect("reduced above");
-    while rest > 0 || written <= scale {
-        push(digit(rest % 10));
-        rest /= 10;
-        written += 1;
-        if written == scale {
-            push(b'.');
-        }
+        point -= 1;
+        text[point] = b'.';
     }
     if value.is_sign_negative() && !value.is_zero() {
-        push(b'-');
+        start -= 1;
+        text[start] = b'-';
     }
-    Ok(str::from_utf8(&text[start..])
+    Ok(str::from_utf8(&text[start..end])
         .expect("digits, a point and a sign")
         .to_owned())
+}
+
+/// Writes a number to the end of `text` and gives the position of its first digit.
+fn write_digits(mut number: u128, text: &mut [u8]) -> usize {
+    let mut start = text.len();
+    let mut push = |digit: u64| {
+        start -= 1;
+        text[start] = b'0' + u8::try_from(digit).expect("a single digit");
+    };
+    // 64-bit division is several times cheaper inside wasm than 128-bit division.
+    let mut rest = loop {
+        match u64::try_from(number) {
+            Ok(number) => break number,
+            Err(_) => push((number % 10) as u64),
+        }
+        number /= 10;
+    };
+    while rest > 0 {
+        push(rest % 10);
+        rest /= 10;
+    }
+    start
 }
 
 /// Whether `text` is exactly `-?(0|[1-9][0-9]{0,28})(\.[0-9]{0,8}[1-9])?` and not `-0`: the contract's `numeric`.
@@ -259,20 +316,14 @@ fn trim_end(digits: &[u8]) -> &[u8] {
 }
 
 fn read_digits(start: u128, digits: &[u8]) -> u128 {
-    if start == 0 && digits.len() <= 19 {
-        return u128::from(
-            digits
-                .iter()
-                .fold(0u64, |sum, byte| sum * 10 + u64::from(byte - b'0')),
-        );
-    }
     digits
         .iter()
         .fold(start, |sum, byte| sum * 10 + u128::from(byte - b'0'))
 }
 
-fn power_of_ten(exponent: i64) -> u128 {
-    10u128.pow(u32::try_from(exponent).expect("between 0 and 28"))
+/// A number of digits, which is never negative and, where this is called, below 39.
+fn small(digits: i64) -> u32 {
+    u32::try_from(digits).expect("between 0 and 38")
 }
 
 fn len(digits: &[u8]) -> i64 {
@@ -285,10 +336,6 @@ fn len(digits: &[u8]) -> i64 {
 )]
 fn low_word(value: u128) -> u32 {
     value as u32
-}
-
-fn digit(value: u64) -> u8 {
-    b'0' + u8::try_from(value).expect("a single digit")
 }
 
 fn not_a_number(text: &str) -> DecimalError {

@@ -105,7 +105,9 @@ pub fn parse_rfc3339(text: &str) -> Result<i64, TimeError> {
     let days = days(year, month, day)?;
     let offset = scan_offset(rest)?;
 
-    let micros = (i64::from(days) * 86_400 + seconds - offset) * 1_000_000 + fraction;
+    // Some millions of days cannot overflow, and a check of 64 bits is dear inside wasm.
+    let seconds = i64::from(days).wrapping_mul(86_400) + i64::from(seconds - offset);
+    let micros = seconds.wrapping_mul(1_000_000) + i64::from(fraction);
     if (MIN_MICROS..=MAX_MICROS).contains(&micros) {
         Ok(micros)
     } else {
@@ -139,27 +141,26 @@ pub fn format_date(days: i32) -> String {
     format!("{:04}-{:02}-{:02}", date.year(), date.month(), date.day())
 }
 
-fn days(year: u32, month: u32, day: u32) -> Result<i32, TimeError> {
-    let year = i32::try_from(year).expect("four digits");
-    let date = NaiveDate::from_ymd_opt(year, month, day).filter(|_| year > 0);
+fn days(year: i32, month: u8, day: u8) -> Result<i32, TimeError> {
+    let date = NaiveDate::from_ymd_opt(year, month.into(), day.into()).filter(|_| year > 0);
     date.map(|date| date.to_epoch_days())
         .ok_or(TimeError::NoSuchDay)
 }
 
 /// Year, month and day of exactly `YYYY-MM-DD`; whether there is such a day is not checked.
-fn scan_date(text: &[u8]) -> Option<(u32, u32, u32)> {
+fn scan_date(text: &[u8]) -> Option<(i32, u8, u8)> {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = *text else {
         return None;
     };
     Some((
-        two_digits(y1, y2)? * 100 + two_digits(y3, y4)?,
+        i32::from(two_digits(y1, y2)?) * 100 + i32::from(two_digits(y3, y4)?),
         two_digits(m1, m2)?,
         two_digits(d1, d2)?,
     ))
 }
 
 /// Seconds since midnight of `HH:MM:SS`, and what follows.
-fn scan_time_of_day(text: &[u8]) -> Result<(i64, &[u8]), TimeError> {
+fn scan_time_of_day(text: &[u8]) -> Result<(i32, &[u8]), TimeError> {
     let [h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] = text else {
         return Err(TimeError::NotATime);
     };
@@ -174,11 +175,14 @@ fn scan_time_of_day(text: &[u8]) -> Result<(i64, &[u8]), TimeError> {
     if hour > 23 || minute > 59 || second > 59 {
         return Err(TimeError::NoSuchTime);
     }
-    Ok((i64::from(hour * 3600 + minute * 60 + second), rest))
+    Ok((
+        i32::from(hour) * 3600 + i32::from(minute) * 60 + i32::from(second),
+        rest,
+    ))
 }
 
 /// Microseconds of a fraction of a second, and what follows.
-fn scan_fraction(text: &[u8]) -> Result<(i64, &[u8]), TimeError> {
+fn scan_fraction(text: &[u8]) -> Result<(i32, &[u8]), TimeError> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match digits {
         0 => return Err(TimeError::NotATime),
@@ -187,7 +191,7 @@ fn scan_fraction(text: &[u8]) -> Result<(i64, &[u8]), TimeError> {
     }
     let (digits, rest) = text.split_at(digits);
     let micros = (0..6).fold(0, |sum, at| {
-        sum * 10 + digits.get(at).map_or(0, |digit| i64::from(digit - b'0'))
+        sum * 10 + digits.get(at).map_or(0, |digit| i32::from(digit - b'0'))
     });
     if digits.iter().skip(6).any(|digit| *digit != b'0') {
         return Err(TimeError::BelowMicroseconds);
@@ -196,7 +200,7 @@ fn scan_fraction(text: &[u8]) -> Result<(i64, &[u8]), TimeError> {
 }
 
 /// Seconds east of UTC.
-fn scan_offset(text: &[u8]) -> Result<i64, TimeError> {
+fn scan_offset(text: &[u8]) -> Result<i32, TimeError> {
     let (sign, hours, minutes) = match *text {
         [] => return Err(TimeError::MissingOffset),
         [b'Z' | b'z'] => return Ok(0),
@@ -209,7 +213,7 @@ fn scan_offset(text: &[u8]) -> Result<i64, TimeError> {
     let (Some(hours @ 0..=23), Some(minutes @ 0..=59)) = (hours, minutes) else {
         return Err(TimeError::BadOffset);
     };
-    let seconds = i64::from(hours * 3600 + minutes * 60);
+    let seconds = i32::from(hours) * 3600 + i32::from(minutes) * 60;
     match sign {
         b'+' => Ok(seconds),
         b'-' => Ok(-seconds),
@@ -217,7 +221,7 @@ fn scan_offset(text: &[u8]) -> Result<i64, TimeError> {
     }
 }
 
-fn two_digits(tens: u8, units: u8) -> Option<u32> {
+fn two_digits(tens: u8, units: u8) -> Option<u8> {
     let (tens, units) = (tens.wrapping_sub(b'0'), units.wrapping_sub(b'0'));
-    (tens <= 9 && units <= 9).then(|| u32::from(tens) * 10 + u32::from(units))
+    (tens <= 9 && units <= 9).then(|| tens * 10 + units)
 }
