@@ -10,17 +10,17 @@
 //! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`] ← [`rules`], [`source`], [`ledger`],
 //! [`warehouse`] ← [`pipeline`] ← [`cli`]. Only [`rules`] names wasmtime.
 
+pub mod cli;
+pub mod config;
 pub mod digest;
 pub mod event;
-pub mod row;
-pub mod rules;
-pub mod time;
-pub mod verdict;
-pub mod config;
-pub mod source;
-pub mod warehouse;
+pub mod fixtures;
 pub mod ledger;
 pub mod pipeline;
-pub mod cli;
-pub mod fixtures;
+pub mod row;
+pub mod rules;
+pub mod source;
 pub mod telemetry;
+pub mod time;
+pub mod verdict;
+pub mod warehouse;

@@ -36,15 +36,7 @@ fn measure(project: &Project, smoke: bool, json: PathBuf) -> Result<()> {
     rules::ensure(project)?;
     rules::create_parent(&json)?;
     let mut command = exec::cargo();
-    command.args([
-        "run",
-        "--release",
-        "-p",
-        "preflight-tests",
-        "--bin",
-        "bench",
-        "--",
-    ]);
+    command.args(["run", "--release", "-p", "preflight-tests", "--bin", "bench", "--"]);
     if smoke {
         command.arg("--smoke");
     }
@@ -58,16 +50,13 @@ fn parse(arguments: &[String]) -> Result<Options> {
         match word.as_str() {
             "--smoke" => options.smoke = true,
             "--json" => {
-                let file = words
-                    .next()
-                    .ok_or_else(|| SetupError("`--json` needs a file".to_owned()))?;
+                let file = words.next().ok_or_else(|| SetupError("`--json` needs a file".to_owned()))?;
                 options.json = Some(file.clone());
             }
             other => {
-                return Err(SetupError(format!(
-                    "`cargo xtask bench` takes --smoke and --json FILE, found `{other}`"
-                ))
-                .into());
+                return Err(
+                    SetupError(format!("`cargo xtask bench` takes --smoke and --json FILE, found `{other}`")).into()
+                );
             }
         }
     }
@@ -79,20 +68,12 @@ mod tests {
     use super::*;
 
     fn parse_words(words: &[&str]) -> Result<Options> {
-        parse(
-            &words
-                .iter()
-                .map(|&word| word.to_owned())
-                .collect::<Vec<_>>(),
-        )
+        parse(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
     fn options_come_in_any_order() {
-        let both = Options {
-            smoke: true,
-            json: Some("a.json".to_owned()),
-        };
+        let both = Options { smoke: true, json: Some("a.json".to_owned()) };
         assert_eq!(parse_words(&["--smoke", "--json", "a.json"]).unwrap(), both);
         assert_eq!(parse_words(&["--json", "a.json", "--smoke"]).unwrap(), both);
         assert_eq!(parse_words(&[]).unwrap(), Options::default());
@@ -101,10 +82,7 @@ mod tests {
     #[test]
     fn unknown_and_incomplete_options_are_errors_of_the_user() {
         for words in [&["--json"][..], &["--fast"], &["a.json"]] {
-            assert!(
-                parse_words(words).unwrap_err().is::<SetupError>(),
-                "{words:?}"
-            );
+            assert!(parse_words(words).unwrap_err().is::<SetupError>(), "{words:?}");
         }
     }
 }

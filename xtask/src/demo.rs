@@ -27,22 +27,16 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
     )?;
     // Three events were published: one good, one that breaks a business rule, one that is no JSON.
     let expected = ["--bronze", "3", "--silver", "1", "--quarantine", "2"];
-    exec::run(
-        Command::new(python)
-            .args(["xtask/scripts/show_tiers.py", DATABASE])
-            .args(expected),
-    )?;
+    exec::run(Command::new(python).args(["xtask/scripts/show_tiers.py", DATABASE]).args(expected))?;
     print!("{}", what_next(project));
     Ok(ExitCode::SUCCESS)
 }
 
 fn clear(directory: &Path) -> Result<()> {
     if directory.exists() {
-        std::fs::remove_dir_all(directory)
-            .with_context(|| format!("cannot remove {}", directory.display()))?;
+        std::fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
     }
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot create {}", directory.display()))
+    std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }
 
 fn what_next(project: &Project) -> String {

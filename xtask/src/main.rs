@@ -100,14 +100,8 @@ fn dispatch(arguments: &[String]) -> Result<ExitCode> {
         eprint!("error: there is no command `{name}`\n\n{}", help());
         return Ok(ExitCode::from(2));
     };
-    if rest
-        .iter()
-        .any(|argument| matches!(argument.as_str(), "--help" | "-h"))
-    {
-        println!(
-            "cargo xtask {} {}\n    {}",
-            command.name, command.arguments, command.summary
-        );
+    if rest.iter().any(|argument| matches!(argument.as_str(), "--help" | "-h")) {
+        println!("cargo xtask {} {}\n    {}", command.name, command.arguments, command.summary);
         return Ok(ExitCode::SUCCESS);
     }
     let project = Project::enter()?;
@@ -119,19 +113,14 @@ fn help() -> String {
         let call = format!("{} {}", command.name, command.arguments);
         format!("  {call:<30} {}\n", command.summary)
     });
-    std::iter::once("usage: cargo xtask COMMAND\n\n".to_owned())
-        .chain(lines)
-        .collect()
+    std::iter::once("usage: cargo xtask COMMAND\n\n".to_owned()).chain(lines).collect()
 }
 
 /// Refuses arguments for a command that takes none.
 pub(crate) fn no_arguments(command: &str, arguments: &[String]) -> Result<()> {
     match arguments.first() {
         None => Ok(()),
-        Some(first) => Err(SetupError(format!(
-            "`cargo xtask {command}` takes no arguments, found `{first}`"
-        ))
-        .into()),
+        Some(first) => Err(SetupError(format!("`cargo xtask {command}` takes no arguments, found `{first}`")).into()),
     }
 }
 
@@ -143,9 +132,7 @@ mod tests {
     fn help_has_one_line_for_each_command() {
         let text = help();
         for command in COMMANDS {
-            let lines = text
-                .lines()
-                .filter(|line| line.trim_start().starts_with(command.name));
+            let lines = text.lines().filter(|line| line.trim_start().starts_with(command.name));
             assert_eq!(lines.count(), 1, "{}", command.name);
         }
     }

@@ -32,8 +32,7 @@ pub(crate) fn check() -> Result<Prerequisites> {
 
 /// The compiler version that `rust-toolchain.toml` asks for.
 pub(crate) fn pinned_rust() -> Result<Version> {
-    let text = std::fs::read_to_string("rust-toolchain.toml")
-        .context("cannot read rust-toolchain.toml")?;
+    let text = std::fs::read_to_string("rust-toolchain.toml").context("cannot read rust-toolchain.toml")?;
     Version::of_toolchain_file(&text).context("rust-toolchain.toml names no version as its channel")
 }
 
@@ -53,12 +52,8 @@ fn rustc_problem(found: Option<&str>, pin: Version) -> Option<String> {
     let get = format!("rustup toolchain install {pin} --component clippy --component rustfmt");
     match found.and_then(Version::find) {
         Some(version) if version >= pin => None,
-        Some(version) => Some(format!(
-            "rustc {pin} or newer: found {version}. Get it: {get}"
-        )),
-        None => Some(format!(
-            "rustc {pin}: not found, or not installed for this project. Get it: {get}"
-        )),
+        Some(version) => Some(format!("rustc {pin} or newer: found {version}. Get it: {get}")),
+        None => Some(format!("rustc {pin}: not found, or not installed for this project. Get it: {get}")),
     }
 }
 
@@ -75,7 +70,9 @@ fn python() -> Result<PathBuf, String> {
         .iter()
         .find_map(|name| exec::probe(Command::new(name).args(["-c", PROBE])))
         .ok_or_else(|| {
-            format!("python3 {PYTHON} or newer with its sqlite3 module: not found. Install your system's `python3` package")
+            format!(
+                "python3 {PYTHON} or newer with its sqlite3 module: not found. Install your system's `python3` package"
+            )
         })?;
     python_answer(&answer)
 }
@@ -84,12 +81,10 @@ fn python_answer(answer: &str) -> Result<PathBuf, String> {
     let mut lines = answer.lines();
     match (lines.next().and_then(Version::find), lines.next()) {
         (Some(version), Some(executable)) if version >= PYTHON => Ok(PathBuf::from(executable)),
-        (Some(version), _) => Err(format!(
-            "python3 {PYTHON} or newer: found {version}. Install a newer `python3` package"
-        )),
-        (None, _) => Err(format!(
-            "python3 {PYTHON} or newer: `{answer}` is no answer of a Python 3"
-        )),
+        (Some(version), _) => {
+            Err(format!("python3 {PYTHON} or newer: found {version}. Install a newer `python3` package"))
+        }
+        (None, _) => Err(format!("python3 {PYTHON} or newer: `{answer}` is no answer of a Python 3")),
     }
 }
 
@@ -101,42 +96,22 @@ mod tests {
 
     #[test]
     fn the_pinned_compiler_and_newer_ones_are_accepted() {
-        assert_eq!(
-            rustc_problem(Some("rustc 1.95.0 (59807616e 2026-04-14)"), PIN),
-            None
-        );
-        assert_eq!(
-            rustc_problem(Some("rustc 1.97.0-nightly (abc 2026-07-01)"), PIN),
-            None
-        );
+        assert_eq!(rustc_problem(Some("rustc 1.95.0 (59807616e 2026-04-14)"), PIN), None);
+        assert_eq!(rustc_problem(Some("rustc 1.97.0-nightly (abc 2026-07-01)"), PIN), None);
     }
 
     #[test]
     fn an_older_or_missing_compiler_is_named_with_the_way_to_get_the_right_one() {
-        for found in [
-            Some("rustc 1.63.0 (4b91a6ea7 2022-08-08)"),
-            Some("error: no such toolchain"),
-            None,
-        ] {
+        for found in [Some("rustc 1.63.0 (4b91a6ea7 2022-08-08)"), Some("error: no such toolchain"), None] {
             let problem = rustc_problem(found, PIN).unwrap();
-            assert!(
-                problem.contains("rustup toolchain install 1.95.0"),
-                "{problem}"
-            );
+            assert!(problem.contains("rustup toolchain install 1.95.0"), "{problem}");
         }
     }
 
     #[test]
     fn python_3_8_is_too_old_and_3_11_is_not() {
-        assert_eq!(
-            python_answer("3.11.7\n/opt/python3"),
-            Ok(PathBuf::from("/opt/python3"))
-        );
-        assert!(
-            python_answer("3.8.20\n/opt/python3")
-                .unwrap_err()
-                .contains("found 3.8.20")
-        );
+        assert_eq!(python_answer("3.11.7\n/opt/python3"), Ok(PathBuf::from("/opt/python3")));
+        assert!(python_answer("3.8.20\n/opt/python3").unwrap_err().contains("found 3.8.20"));
         assert!(python_answer("").is_err());
     }
 }

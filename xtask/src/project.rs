@@ -21,17 +21,10 @@ impl Project {
         // `cargo run` says where the package is now; the path at build time only serves an xtask started by hand.
         let package = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-        let root = package
-            .parent()
-            .context("xtask is not inside the project")?;
-        std::env::set_current_dir(root)
-            .with_context(|| format!("cannot enter the project at {}", root.display()))?;
-        let cargo_target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| PathBuf::from("target"), PathBuf::from);
-        Ok(Self {
-            invoked_from,
-            cargo_target,
-        })
+        let root = package.parent().context("xtask is not inside the project")?;
+        std::env::set_current_dir(root).with_context(|| format!("cannot enter the project at {}", root.display()))?;
+        let cargo_target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+        Ok(Self { invoked_from, cargo_target })
     }
 
     /// A path that the user wrote, seen from the project's root.
@@ -47,16 +40,11 @@ impl Project {
     /// The core module that cargo makes of a rule package.
     pub(crate) fn rule_module(&self, package: &str) -> PathBuf {
         let file = format!("{}.wasm", package.replace('-', "_"));
-        self.cargo_target
-            .join(crate::wasm::TARGET)
-            .join("rule")
-            .join(file)
+        self.cargo_target.join(crate::wasm::TARGET).join("rule").join(file)
     }
 
     /// The component that `preflight pack` makes of a rule package.
     pub(crate) fn component(package: &str) -> PathBuf {
-        Path::new(OUTPUT)
-            .join("rules")
-            .join(format!("{package}.wasm"))
+        Path::new(OUTPUT).join("rules").join(format!("{package}.wasm"))
     }
 }

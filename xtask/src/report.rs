@@ -32,11 +32,7 @@ impl Report {
     }
 
     /// Runs a step that may turn out to be impossible on this machine.
-    pub(crate) fn step_or_skip(
-        &mut self,
-        name: &'static str,
-        run: impl FnOnce() -> Result<Outcome>,
-    ) {
+    pub(crate) fn step_or_skip(&mut self, name: &'static str, run: impl FnOnce() -> Result<Outcome>) {
         eprintln!("\n== {name}");
         let started = Instant::now();
         let outcome = run().unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")));
@@ -45,38 +41,20 @@ impl Report {
             Outcome::Skipped(why) => eprintln!("skipped: {why}"),
             Outcome::Failed(why) => eprintln!("error: {why}"),
         }
-        self.0.push(Step {
-            name,
-            outcome,
-            took: started.elapsed(),
-        });
+        self.0.push(Step { name, outcome, took: started.elapsed() });
     }
 
     /// Whether no step failed.
     pub(crate) fn passed(&self) -> bool {
-        !self
-            .0
-            .iter()
-            .any(|step| matches!(step.outcome, Outcome::Failed(_)))
+        !self.0.iter().any(|step| matches!(step.outcome, Outcome::Failed(_)))
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = self
-            .0
-            .iter()
-            .map(|step| step.name.len())
-            .max()
-            .unwrap_or(0)
-            .max("step".len());
+        let width = self.0.iter().map(|step| step.name.len()).max().unwrap_or(0).max("step".len());
         writeln!(f, "{:<width$}  {:<7}  seconds", "step", "result")?;
-        for Step {
-            name,
-            outcome,
-            took,
-        } in &self.0
-        {
+        for Step { name, outcome, took } in &self.0 {
             let (result, why) = match outcome {
                 Outcome::Ok => ("ok", ""),
                 Outcome::Skipped(why) => ("skipped", why.as_str()),
@@ -84,10 +62,7 @@ impl fmt::Display for Report {
             };
             // A table has one line for each step; all of a long reason stands above, where the step ran.
             let why = why.lines().next().unwrap_or("");
-            let line = format!(
-                "{name:<width$}  {result:<7}  {:>7.1}  {why}",
-                took.as_secs_f64()
-            );
+            let line = format!("{name:<width$}  {result:<7}  {:>7.1}  {why}", took.as_secs_f64());
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
@@ -103,9 +78,7 @@ mod tests {
     fn a_failed_step_does_not_keep_later_ones_from_running() {
         let mut report = Report::default();
         report.step("first", || bail!("broken\nin detail"));
-        report.step_or_skip("second", || {
-            Ok(Outcome::Skipped("not installed".to_owned()))
-        });
+        report.step_or_skip("second", || Ok(Outcome::Skipped("not installed".to_owned())));
         report.step("third", || Ok(()));
         assert!(!report.passed());
         let table = report.to_string();

@@ -19,18 +19,9 @@ pub(crate) struct Rule {
 
 /// Every rule there is. A new rule crate needs one line here.
 pub(crate) const RULES: &[Rule] = &[
-    Rule {
-        package: "offvia-booking",
-        example: Some("examples/offvia"),
-    },
-    Rule {
-        package: "offvia-booking-v2",
-        example: Some("examples/offvia"),
-    },
-    Rule {
-        package: "hostile-rule",
-        example: None,
-    },
+    Rule { package: "offvia-booking", example: Some("examples/offvia") },
+    Rule { package: "offvia-booking-v2", example: Some("examples/offvia") },
+    Rule { package: "hostile-rule", example: None },
 ];
 
 /// Runs the command.
@@ -62,9 +53,7 @@ fn build_modules() -> Result<()> {
 
 fn build_host(project: &Project) -> Result<()> {
     if !project.host_binary().exists() {
-        eprintln!(
-            "The first build of the host compiles wasmtime: several minutes. Later ones take seconds."
-        );
+        eprintln!("The first build of the host compiles wasmtime: several minutes. Later ones take seconds.");
     }
     exec::run(exec::cargo().args(["build", "--release", "-p", "preflight"]))
 }
@@ -74,17 +63,9 @@ fn pack(project: &Project, rule: &Rule) -> Result<()> {
     let component = Project::component(rule.package);
     create_parent(&component)?;
     let module = project.rule_module(rule.package);
-    exec::run(
-        Command::new(project.host_binary())
-            .arg("pack")
-            .arg(module)
-            .arg("-o")
-            .arg(&component),
-    )?;
+    exec::run(Command::new(project.host_binary()).arg("pack").arg(module).arg("-o").arg(&component))?;
     if let Some(example) = rule.example {
-        let copy = Path::new(example)
-            .join("rules")
-            .join(format!("{}.wasm", rule.package));
+        let copy = Path::new(example).join("rules").join(format!("{}.wasm", rule.package));
         create_parent(&copy)?;
         install(&component, &copy)?;
     }
@@ -107,6 +88,5 @@ pub(crate) fn create_parent(file: &Path) -> Result<()> {
     let Some(directory) = file.parent() else {
         return Ok(());
     };
-    std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot create {}", directory.display()))
+    std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }

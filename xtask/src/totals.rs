@@ -66,29 +66,19 @@ impl fmt::Display for Totals {
 
 /// `running 5 tests`, with which a binary begins.
 fn is_beginning(line: &str) -> bool {
-    let count = line.trim_end().strip_prefix("running ").and_then(|rest| {
-        rest.strip_suffix(" tests")
-            .or_else(|| rest.strip_suffix(" test"))
-    });
+    let count = line
+        .trim_end()
+        .strip_prefix("running ")
+        .and_then(|rest| rest.strip_suffix(" tests").or_else(|| rest.strip_suffix(" test")));
     count.is_some_and(|count| count.parse::<u64>().is_ok())
 }
 
 /// Reads `test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s`.
 fn parse(line: &str) -> Option<Totals> {
-    let (_ok_or_failed, counts) = line
-        .trim_end()
-        .strip_prefix("test result: ")?
-        .split_once(". ")?;
-    let count = |name: &str| {
-        counts
-            .split("; ")
-            .find_map(|part| part.strip_suffix(name)?.strip_suffix(' ')?.parse().ok())
-    };
-    Some(Totals {
-        passed: count("passed")?,
-        failed: count("failed")?,
-        skipped: count("ignored")?,
-    })
+    let (_ok_or_failed, counts) = line.trim_end().strip_prefix("test result: ")?.split_once(". ")?;
+    let count =
+        |name: &str| counts.split("; ").find_map(|part| part.strip_suffix(name)?.strip_suffix(' ')?.parse().ok());
+    Some(Totals { passed: count("passed")?, failed: count("failed")?, skipped: count("ignored")? })
 }
 
 #[cfg(test)]
@@ -111,14 +101,7 @@ mod tests {
              test result: FAILED. 40 passed; 3 failed; 2 ignored; 0 measured; 7 filtered out; finished in 12.50s\n\
              test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
         );
-        assert_eq!(
-            totals,
-            Totals {
-                passed: 42,
-                failed: 3,
-                skipped: 3
-            }
-        );
+        assert_eq!(totals, Totals { passed: 42, failed: 3, skipped: 3 });
         assert_eq!(totals.ran(), 45);
     }
 
@@ -141,11 +124,7 @@ mod tests {
     fn a_binary_that_crashed_counts_as_a_failure() {
         let crashed = "running 3 tests\ntest a ... ok\n";
         let whole = "running 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        let expected = Totals {
-            passed: 2,
-            failed: 1,
-            skipped: 0,
-        };
+        let expected = Totals { passed: 2, failed: 1, skipped: 0 };
         assert_eq!(totals_of(&format!("{crashed}{whole}")), expected);
         assert_eq!(totals_of(&format!("{whole}{crashed}")), expected);
     }
@@ -158,15 +137,8 @@ mod tests {
 
     #[test]
     fn the_closing_line_names_skipped_tests_only_when_there_are_any() {
-        let all = Totals {
-            passed: 12,
-            failed: 0,
-            skipped: 0,
-        };
+        let all = Totals { passed: 12, failed: 0, skipped: 0 };
         assert_eq!(all.to_string(), "12 passed, 0 failed");
-        assert_eq!(
-            Totals { skipped: 3, ..all }.to_string(),
-            "12 passed, 0 failed, 3 skipped"
-        );
+        assert_eq!(Totals { skipped: 3, ..all }.to_string(), "12 passed, 0 failed, 3 skipped");
     }
 }

@@ -24,9 +24,7 @@ impl Version {
         let mut found = 0;
         for number in &mut numbers {
             let Some(part) = parts.next() else { break };
-            let digits = part
-                .find(|c: char| !c.is_ascii_digit())
-                .unwrap_or(part.len());
+            let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
             let Ok(value) = part[..digits].parse() else {
                 break;
             };
@@ -63,14 +61,8 @@ mod tests {
     #[test]
     fn versions_are_found_in_what_programs_print() {
         for (text, expected) in [
-            (
-                "rustc 1.95.0 (59807616e 2026-04-14)",
-                Version::new(1, 95, 0),
-            ),
-            (
-                "rustc 1.97.0-nightly (abc 2026-07-01)",
-                Version::new(1, 97, 0),
-            ),
+            ("rustc 1.95.0 (59807616e 2026-04-14)", Version::new(1, 95, 0)),
+            ("rustc 1.97.0-nightly (abc 2026-07-01)", Version::new(1, 97, 0)),
             ("Python 3.9.2", Version::new(3, 9, 2)),
             ("Python 3.14.0rc1", Version::new(3, 14, 0)),
             ("Python 3.13+", Version::new(3, 13, 0)),
@@ -96,14 +88,8 @@ mod tests {
     #[test]
     fn the_pin_is_read_from_the_toolchain_file() {
         let file = "# why\n[toolchain]\nchannel = \"1.95.0\"\n";
-        assert_eq!(
-            Version::of_toolchain_file(file),
-            Some(Version::new(1, 95, 0))
-        );
-        assert_eq!(
-            Version::of_toolchain_file("[toolchain]\nchannel = \"stable\"\n"),
-            None
-        );
+        assert_eq!(Version::of_toolchain_file(file), Some(Version::new(1, 95, 0)));
+        assert_eq!(Version::of_toolchain_file("[toolchain]\nchannel = \"stable\"\n"), None);
         assert_eq!(Version::of_toolchain_file(""), None);
     }
 }

@@ -79,8 +79,7 @@ impl WasmTarget {
 }
 
 fn installed() -> bool {
-    let Some(directory) =
-        exec::probe(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]))
+    let Some(directory) = exec::probe(Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]))
     else {
         return false;
     };
@@ -89,10 +88,7 @@ fn installed() -> bool {
         entries.flatten().any(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            name.starts_with("libstd-")
-                && Path::new(&*name)
-                    .extension()
-                    .is_some_and(|end| end == "rlib")
+            name.starts_with("libstd-") && Path::new(&*name).extension().is_some_and(|end| end == "rlib")
         })
     })
 }
@@ -129,14 +125,9 @@ fn debian() -> Result<WasmTarget> {
 
 /// Debian's compiler brings no linker for this target; every rustup toolchain has one.
 fn linker() -> Result<PathBuf> {
-    let sysroot =
-        exec::probe(Command::new("rustc").args(["--print", "sysroot"])).context("no rustc")?;
-    let host = exec::probe(Command::new("rustc").args(["--print", "host-tuple"]))
-        .context("no host tuple")?;
-    let linker = Path::new(&sysroot)
-        .join("lib/rustlib")
-        .join(host)
-        .join("bin/rust-lld");
+    let sysroot = exec::probe(Command::new("rustc").args(["--print", "sysroot"])).context("no rustc")?;
+    let host = exec::probe(Command::new("rustc").args(["--print", "host-tuple"])).context("no host tuple")?;
+    let linker = Path::new(&sysroot).join("lib/rustlib").join(host).join("bin/rust-lld");
     if !linker.is_file() {
         bail!("the active toolchain has no rust-lld, which this way needs as linker");
     }
@@ -183,23 +174,14 @@ mod tests {
     #[test]
     fn an_installed_target_needs_no_special_flags() {
         let line = exec::shown(&WasmTarget::Installed.cargo_build());
-        assert!(
-            line.ends_with("build --profile rule --target wasm32-unknown-unknown"),
-            "{line}"
-        );
+        assert!(line.ends_with("build --profile rule --target wasm32-unknown-unknown"), "{line}");
     }
 
     #[test]
     fn debians_compiler_builds_the_standard_library_and_is_not_mixed_with_clippy() {
-        let target = WasmTarget::Debian {
-            linker: PathBuf::from("/toolchain/rust-lld"),
-        };
+        let target = WasmTarget::Debian { linker: PathBuf::from("/toolchain/rust-lld") };
         let line = exec::shown(&target.cargo_build());
-        for part in [
-            "RUSTC=/usr/bin/rustc",
-            "-Zbuild-std=std,panic_abort",
-            "_LINKER=/toolchain/rust-lld",
-        ] {
+        for part in ["RUSTC=/usr/bin/rustc", "-Zbuild-std=std,panic_abort", "_LINKER=/toolchain/rust-lld"] {
             assert!(line.contains(part), "{line}");
         }
         assert!(target.cargo_clippy().is_none());
@@ -207,16 +189,8 @@ mod tests {
 
     #[test]
     fn a_missing_target_is_reported_with_what_was_tried_and_what_would_help() {
-        let text = missing(&[
-            "rustup: not found".to_owned(),
-            "Debian: apt-get needs root".to_owned(),
-        ]);
-        for part in [
-            "rustup: not found",
-            "apt-get needs root",
-            "rustup target add",
-            "rustc-web rust-web-src",
-        ] {
+        let text = missing(&["rustup: not found".to_owned(), "Debian: apt-get needs root".to_owned()]);
+        for part in ["rustup: not found", "apt-get needs root", "rustup target add", "rustc-web rust-web-src"] {
             assert!(text.contains(part), "{text}");
         }
     }

@@ -82,9 +82,7 @@ fn parse_short(text: &[u8]) -> Option<Decimal> {
         match byte {
             // 18 digits cannot overflow, and a check of 64 bits is dear inside wasm.
             b'0'..=b'9' => {
-                mantissa = mantissa
-                    .wrapping_mul(10)
-                    .wrapping_add(u64::from(byte - b'0'));
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
             }
             b'.' if point.is_none() && at > 0 => point = Some(at),
             _ => return None,
@@ -103,13 +101,7 @@ fn parse_short(text: &[u8]) -> Option<Decimal> {
         decimals -= 1;
     }
     let (low, middle) = (low_word(mantissa.into()), low_word((mantissa >> 32).into()));
-    Some(Decimal::from_parts(
-        low,
-        middle,
-        0,
-        negative && mantissa != 0,
-        decimals,
-    ))
+    Some(Decimal::from_parts(low, middle, 0, negative && mantissa != 0, decimals))
 }
 
 fn parse_any(text: &str) -> Result<Decimal, DecimalError> {
@@ -130,8 +122,7 @@ fn parse_any(text: &str) -> Result<Decimal, DecimalError> {
     }
     let missing_zeros = (point - digits).max(0);
     // At most 29 + 9 digits, which a u128 holds.
-    let mantissa =
-        read_digits(read_digits(0, integer), fraction) * 10u128.pow(small(missing_zeros));
+    let mantissa = read_digits(read_digits(0, integer), fraction) * 10u128.pow(small(missing_zeros));
     if mantissa >> 96 != 0 {
         return Err(DecimalError::TooManyDigits);
     }
@@ -171,9 +162,7 @@ pub fn to_canonical(value: Decimal) -> Result<String, DecimalError> {
         start -= 1;
         text[start] = b'-';
     }
-    Ok(str::from_utf8(&text[start..end])
-        .expect("digits, a point and a sign")
-        .to_owned())
+    Ok(str::from_utf8(&text[start..end]).expect("digits, a point and a sign").to_owned())
 }
 
 /// Writes a number to the end of `text` and gives the position of its first digit.
@@ -248,12 +237,7 @@ impl<'a> Number<'a> {
             [b'e' | b'E', rest @ ..] => scan_exponent(rest)?,
             _ => return None,
         };
-        Some(Self {
-            negative,
-            integer,
-            fraction,
-            exponent,
-        })
+        Some(Self { negative, integer, fraction, exponent })
     }
 
     /// The digits without the zeros that carry nothing, at either end.
@@ -293,10 +277,7 @@ fn scan_exponent(text: &[u8]) -> Option<i64> {
     let (digits, []) = split_digits(text)? else {
         return None;
     };
-    let magnitude = digits.iter().fold(0i64, |sum, byte| {
-        sum.saturating_mul(10)
-            .saturating_add(i64::from(byte - b'0'))
-    });
+    let magnitude = digits.iter().fold(0i64, |sum, byte| sum.saturating_mul(10).saturating_add(i64::from(byte - b'0')));
     // Halved so that adding the length of a text cannot overflow.
     let magnitude = magnitude.min(i64::MAX / 2);
     Some(if negative { -magnitude } else { magnitude })
@@ -307,18 +288,11 @@ fn trim_start(digits: &[u8]) -> &[u8] {
 }
 
 fn trim_end(digits: &[u8]) -> &[u8] {
-    &digits[..digits.len()
-        - digits
-            .iter()
-            .rev()
-            .take_while(|byte| **byte == b'0')
-            .count()]
+    &digits[..digits.len() - digits.iter().rev().take_while(|byte| **byte == b'0').count()]
 }
 
 fn read_digits(start: u128, digits: &[u8]) -> u128 {
-    digits
-        .iter()
-        .fold(start, |sum, byte| sum * 10 + u128::from(byte - b'0'))
+    digits.iter().fold(start, |sum, byte| sum * 10 + u128::from(byte - b'0'))
 }
 
 /// A number of digits, which is never negative and, where this is called, below 39.
@@ -330,22 +304,13 @@ fn len(digits: &[u8]) -> i64 {
     i64::try_from(digits.len()).expect("no text has 2^63 bytes")
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the low 32 bits are what is asked for"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the low 32 bits are what is asked for")]
 fn low_word(value: u128) -> u32 {
     value as u32
 }
 
 fn not_a_number(text: &str) -> DecimalError {
     let name = text.trim_start_matches(['+', '-']);
-    let not_finite = ["nan", "snan", "inf", "infinity"]
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known));
-    if not_finite {
-        DecimalError::NotFinite
-    } else {
-        DecimalError::NotANumber
-    }
+    let not_finite = ["nan", "snan", "inf", "infinity"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    if not_finite { DecimalError::NotFinite } else { DecimalError::NotANumber }
 }

@@ -136,13 +136,18 @@ fn closing(config: &Config, report: &Report) -> String {
     let table = output::counts(["tier", "table", "rows"], rows);
     let rate = report.events as f64 / report.seconds.max(0.001);
     let stopped = if report.complete { "" } else { ", stopped before the end of the source" };
-    let mut text =
-        format!("{}: {} events in {:.1} s ({rate:.0}/s){stopped}\n{table}\n", report.pipeline, report.events, report.seconds);
+    let mut text = format!(
+        "{}: {} events in {:.1} s ({rate:.0}/s){stopped}\n{table}\n",
+        report.pipeline, report.events, report.seconds
+    );
     if report.resumed_commits > 0 {
         text.push_str(&format!("sent first: {} commits that an earlier run had left\n", report.resumed_commits));
     }
     if report.recovered_faults > 0 {
-        text.push_str(&format!("{} events were judged twice: their first fault did not stand\n", report.recovered_faults));
+        text.push_str(&format!(
+            "{} events were judged twice: their first fault did not stand\n",
+            report.recovered_faults
+        ));
     }
     text
 }

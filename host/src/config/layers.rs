@@ -36,7 +36,8 @@ impl Layers {
         let mut layers = Self::default();
         for path in std::iter::once(file).chain(overlays.iter().map(AsRef::as_ref)) {
             let shown = path.display().to_string();
-            let text = fs::read_to_string(path).map_err(|error| file_problem(&shown, &format!("cannot read it: {error}")))?;
+            let text =
+                fs::read_to_string(path).map_err(|error| file_problem(&shown, &format!("cannot read it: {error}")))?;
             layers.lay_file(&text, &shown, path.parent().unwrap_or(Path::new("")))?;
         }
         for setting in settings {

@@ -201,9 +201,7 @@ fn unknown_key(unknown: &str, known: &[String]) -> String {
 fn remove(table: &mut Table, path: &[String]) -> bool {
     match path {
         [key] => table.remove(key).is_some(),
-        [key, rest @ ..] => {
-            table.get_mut(key).and_then(Value::as_table_mut).is_some_and(|inner| remove(inner, rest))
-        }
+        [key, rest @ ..] => table.get_mut(key).and_then(Value::as_table_mut).is_some_and(|inner| remove(inner, rest)),
         [] => false,
     }
 }

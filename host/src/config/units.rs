@@ -4,7 +4,8 @@ use std::time::Duration;
 
 /// A duration: a whole number and one of ms, s, m, h, d.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let help = || format!("{text:?} is not a duration: write a whole number and a unit (ms, s, m, h, d), such as \"1 s\"");
+    let help =
+        || format!("{text:?} is not a duration: write a whole number and a unit (ms, s, m, h, d), such as \"1 s\"");
     let (number, unit) = split(text).ok_or_else(help)?;
     let millis: u64 = match unit {
         "ms" => 1,
@@ -19,8 +20,11 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 /// A size in bytes: a whole number and one of B, kB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024).
 pub(super) fn size(text: &str) -> Result<usize, String> {
-    let help =
-        || format!("{text:?} is not a size: write a whole number and a unit (B, KiB, MiB, GiB, kB, MB, GB), such as \"64 MiB\"");
+    let help = || {
+        format!(
+            "{text:?} is not a size: write a whole number and a unit (B, KiB, MiB, GiB, kB, MB, GB), such as \"64 MiB\""
+        )
+    };
     let (number, unit) = split(text).ok_or_else(help)?;
     let bytes: u64 = match unit {
         "B" => 1,

@@ -67,8 +67,7 @@ impl Check {
         let warehouse = self.warehouse(raw.warehouse);
         let bronze = raw.bronze.map(|tier| self.tier("bronze", tier));
         let quarantine = self.tier("quarantine", raw.quarantine);
-        let silver_tier =
-            self.tier("silver", RawTier { table: raw.silver.table, create: raw.silver.create });
+        let silver_tier = self.tier("silver", RawTier { table: raw.silver.table, create: raw.silver.create });
         if let Some(write) = raw.silver.write.filter(|write| write != "append") {
             self.refuse::<()>("silver.write", format!("{write:?} is not served; this version writes \"append\""));
         }
@@ -143,7 +142,10 @@ impl Check {
         let mut components = BTreeMap::new();
         for (version, path) in raw.components {
             if version.is_empty() {
-                self.refuse::<()>(&join(&["rules".into(), "components".into(), version]), "an event version is not empty");
+                self.refuse::<()>(
+                    &join(&["rules".into(), "components".into(), version]),
+                    "an event version is not empty",
+                );
             } else {
                 components.insert(version, PathBuf::from(path));
             }
@@ -160,11 +162,7 @@ impl Check {
     }
 
     /// Without `event_version` every event goes to the only component.
-    fn routing(
-        &mut self,
-        raw: Option<RawEventVersion>,
-        components: &BTreeMap<String, PathBuf>,
-    ) -> Option<Routing> {
+    fn routing(&mut self, raw: Option<RawEventVersion>, components: &BTreeMap<String, PathBuf>) -> Option<Routing> {
         let key = "rules.event_version";
         let Some(raw) = raw else {
             return match components.len() {
@@ -183,7 +181,8 @@ impl Check {
             _ => return self.refuse(key, "give exactly one of attribute and field, with or without default"),
         };
         if let Some(default) = raw.default.as_ref().filter(|version| !components.contains_key(*version)) {
-            return self.refuse("rules.event_version.default", format!("no component serves event version {default:?}"));
+            return self
+                .refuse("rules.event_version.default", format!("no component serves event version {default:?}"));
         }
         Some(Routing { by, default: raw.default })
     }
@@ -264,7 +263,11 @@ impl Check {
     }
 
     fn column(&mut self, key: &str, column: String) -> Option<String> {
-        if is_column_name(&column) { Some(column) } else { self.refuse(key, format!("{column:?} is not a column name")) }
+        if is_column_name(&column) {
+            Some(column)
+        } else {
+            self.refuse(key, format!("{column:?} is not a column name"))
+        }
     }
 
     fn host_columns(&mut self, raw: BTreeMap<String, String>) -> BTreeMap<String, HostColumn> {

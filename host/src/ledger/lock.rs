@@ -27,7 +27,8 @@ impl Lock {
                 let mut text = String::new();
                 // Who holds it is only for the message.
                 file.read_to_string(&mut text).ok();
-                let holder = text.trim().parse::<u32>().map_or_else(|_| String::new(), |pid| format!(" (process {pid})"));
+                let holder =
+                    text.trim().parse::<u32>().map_or_else(|_| String::new(), |pid| format!(" (process {pid})"));
                 return Err(LedgerError::Locked { path: directory.to_owned(), holder });
             }
             Err(TryLockError::Error(error)) => return Err(io(error)),

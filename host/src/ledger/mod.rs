@@ -124,7 +124,8 @@ impl Ledger {
         schema::prepare(&connection, directory, pipeline, warehouse)?;
         let meta = |key: &str| schema::meta(&connection, key);
         let id = meta("id")?.ok_or_else(|| LedgerError::Damaged("it has no id".into()))?;
-        let next_seq = connection.query_row("SELECT value FROM counters WHERE name = 'next_seq'", [], |row| row.get(0))?;
+        let next_seq =
+            connection.query_row("SELECT value FROM counters WHERE name = 'next_seq'", [], |row| row.get(0))?;
         let streams = outbox::open_streams(&connection)?;
         let undone = connection
             .prepare("SELECT seq FROM commits")?

@@ -114,12 +114,7 @@ impl<'a> Assembler<'a> {
         host_row(&mut self.rows[Tier::Quarantine as usize], judged.index, usize::MAX, &plan.quarantine, &context).ok();
     }
 
-    fn context<'c>(
-        &self,
-        judged: Judged<'c>,
-        attributes: &'c str,
-        rejection: Option<&'c Rejection>,
-    ) -> Context<'c>
+    fn context<'c>(&self, judged: Judged<'c>, attributes: &'c str, rejection: Option<&'c Rejection>) -> Context<'c>
     where
         'a: 'c,
     {
@@ -134,13 +129,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn silver(
-        &mut self,
-        judged: Judged<'_>,
-        digest: &Digest,
-        row: &Row,
-        attributes: &str,
-    ) -> Result<(), Rejection> {
+    fn silver(&mut self, judged: Judged<'_>, digest: &Digest, row: &Row, attributes: &str) -> Result<(), Rejection> {
         let silver = &self.plan.silver;
         let sources = &silver.by_rule[digest];
         let context = Context {
@@ -159,7 +148,10 @@ impl<'a> Assembler<'a> {
         for (index, not_null) in silver.not_null.iter().enumerate() {
             if *not_null && value(index) == ValueRef::Null {
                 let column = &silver.layout.columns[index];
-                return Err(sink("not_null", format!("column `{column}` is NOT NULL and the event has no value for it")));
+                return Err(sink(
+                    "not_null",
+                    format!("column `{column}` is NOT NULL and the event has no value for it"),
+                ));
             }
         }
         if let Some(index) = silver.partition {

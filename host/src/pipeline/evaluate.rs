@@ -111,7 +111,11 @@ impl Evaluators {
     }
 
     /// Hands a micro-batch to the threads at once; the future gives the result.
-    pub fn submit(&self, batch: Batch, context: &Context) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
+    pub fn submit(
+        &self,
+        batch: Batch,
+        context: &Context,
+    ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
         let Batch { events, position } = batch;
         let size = events.len().div_ceil(self.threads.get()).max(SMALLEST);
         let events = Arc::new(events);

@@ -77,8 +77,13 @@ pub fn plan(
     let silver = planner.silver(config, rules, &live);
     match (bronze, silver, quarantine) {
         (bronze, Some(silver), Some(quarantine)) if planner.problems.is_empty() => {
-            let plan =
-                Plan { bronze: bronze.flatten(), quarantine, silver, max_row: config.max_row, source_name: String::new() };
+            let plan = Plan {
+                bronze: bronze.flatten(),
+                quarantine,
+                silver,
+                max_row: config.max_row,
+                source_name: String::new(),
+            };
             Ok((plan, planner.new))
         }
         _ => Err(planner.problems),
@@ -149,7 +154,10 @@ impl Planner {
             };
             self.fits(&key, column, ours.host.kind(), "the host");
             if !column.nullable && ours.host.nullable() {
-                self.refuse(&key, format!("column `{}` is NOT NULL, but not every event has a value for it", column.name));
+                self.refuse(
+                    &key,
+                    format!("column `{}` is NOT NULL, but not every event has a value for it", column.name),
+                );
             }
             layout.columns.push(column.name.clone());
             columns.push(ours.host);
@@ -252,18 +260,13 @@ impl Planner {
     }
 
     /// Refuses a rule whose manifest the table cannot take.
-    fn rule_fits(
-        &mut self,
-        version: &str,
-        rule: &Rule,
-        table: &[TableColumn],
-        host: &BTreeMap<String, HostColumn>,
-    ) {
+    fn rule_fits(&mut self, version: &str, rule: &Rule, table: &[TableColumn], host: &BTreeMap<String, HostColumn>) {
         let key = format!("rules.components.{version:?}");
         let label = &rule.label;
         for column in table.iter().filter(|column| !column.nullable && !column.has_default) {
             if rule.manifest.column(&column.name).is_none() && host_column(host, &column.name).is_none() {
-                let what = format!("rule {label} does not produce column `{}`, which is NOT NULL in silver", column.name);
+                let what =
+                    format!("rule {label} does not produce column `{}`, which is NOT NULL in silver", column.name);
                 self.refuse(&key, what);
             }
         }
@@ -271,7 +274,10 @@ impl Planner {
             match table.iter().find(|column| column.name.eq_ignore_ascii_case(&ours.name)) {
                 None => self.refuse(
                     &key,
-                    format!("rule {label} produces column `{}` ({}), which silver lacks: add it to the table", ours.name, ours.kind),
+                    format!(
+                        "rule {label} produces column `{}` ({}), which silver lacks: add it to the table",
+                        ours.name, ours.kind
+                    ),
                 ),
                 Some(column) => {
                     self.fits(&key, column, ours.kind, &format!("rule {label}"));

@@ -81,9 +81,5 @@ fn load_rules(config: &Config, sandbox: &Arc<Sandbox>) -> Result<RuleSet, Config
             }
         }
     }
-    if problems.is_empty() {
-        Ok(RuleSet::new(config.rules.routing.clone(), rules))
-    } else {
-        Err(ConfigError(problems))
-    }
+    if problems.is_empty() { Ok(RuleSet::new(config.rules.routing.clone(), rules)) } else { Err(ConfigError(problems)) }
 }

@@ -153,8 +153,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     }
     let evaluators = Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads)
         .map_err(RunError::Thread)?;
-    let (tally, complete) =
-        drive(source, &evaluators, &Context { rules, plan }, &delivery, options).await?;
+    let (tally, complete) = drive(source, &evaluators, &Context { rules, plan }, &delivery, options).await?;
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
 }
 

@@ -76,7 +76,8 @@ impl CodeCache {
 
 /// `<component sha256>-<compatibility>.code`
 fn entry_name(sandbox: &Sandbox, digest: &Digest) -> String {
-    let mut hasher = std::hash::BuildHasherDefault::<std::collections::hash_map::DefaultHasher>::default().build_hasher();
+    let mut hasher =
+        std::hash::BuildHasherDefault::<std::collections::hash_map::DefaultHasher>::default().build_hasher();
     sandbox.engine().precompile_compatibility_hash().hash(&mut hasher);
     (sandbox.metering() == Metering::On).hash(&mut hasher);
     format!("{}-{:016x}.code", digest.hex(), hasher.finish())

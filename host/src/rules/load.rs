@@ -123,9 +123,8 @@ pub fn bytes(sandbox: &Sandbox, limits: &Limits, cache: &CodeCache, wasm: &[u8])
         Shape::Other => return Err(LoadError::NotWasm),
     }
     let digest = Digest::of(wasm);
-    let (component, code) = cache
-        .component(sandbox, &digest, wasm)
-        .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
+    let (component, code) =
+        cache.component(sandbox, &digest, wasm).map_err(|error| LoadError::Compile(format!("{error:#}")))?;
     let imports = imported_functions(sandbox, &component);
     let foreign: Vec<String> = imports.iter().filter(|name| !is_allowed(name)).cloned().collect();
     if !foreign.is_empty() {
@@ -182,10 +181,7 @@ fn is_allowed(import: &str) -> bool {
     let Some((interface, function)) = import.split_once('#') else { return false };
     let Some((name, version)) = interface.split_once('@') else { return false };
     version.starts_with("0.1.")
-        && matches!(
-            (name, function),
-            ("preflight:rules/lookup", "get") | ("preflight:rules/log", "emit" | "panicked")
-        )
+        && matches!((name, function), ("preflight:rules/lookup", "get") | ("preflight:rules/log", "emit" | "panicked"))
 }
 
 /// Links it, and looks whether it exports what a validator exports.

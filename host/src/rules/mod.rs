@@ -27,4 +27,4 @@ pub use judge::Judge;
 pub use limits::Limits;
 pub use load::{LoadError, Rule};
 pub use manifest::Manifest;
-pub use set::{RuleSet, Routing};
+pub use set::{Routing, RuleSet};

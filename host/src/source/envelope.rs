@@ -60,7 +60,12 @@ impl<'de> Deserialize<'de> for Attributes {
 }
 
 /// Parses a line. What it does not say of itself comes from `line`: the message id and the publish time.
-pub(super) fn parse(line: &[u8], message_id: &str, publish_time: Micros, received_time: Micros) -> Result<Event, String> {
+pub(super) fn parse(
+    line: &[u8],
+    message_id: &str,
+    publish_time: Micros,
+    received_time: Micros,
+) -> Result<Event, String> {
     let envelope: Envelope = serde_json::from_slice(line).map_err(|error| format!("not an envelope: {error}"))?;
     let payload = match (envelope.data, envelope.data_base64) {
         (Some(_), Some(_)) => return Err("both `data` and `data_base64` are given".into()),

@@ -71,13 +71,8 @@ impl Reader {
                     Found::Same(known, digest) => (Some(known), digest),
                     Found::Replaced { generation } => {
                         tracing::info!(path = %path.display(), "the file was replaced since it was read; reading it as new");
-                        let start = FilePosition {
-                            offset: 0,
-                            line: 0,
-                            digest: String::new(),
-                            generation,
-                            open_line: false,
-                        };
+                        let start =
+                            FilePosition { offset: 0, line: 0, digest: String::new(), generation, open_line: false };
                         (Some(start), Running::default())
                     }
                 }
@@ -160,8 +155,7 @@ impl Reader {
                         break;
                     }
                     if self.ready(wait.min(LOOK)).map_err(|error| io(&self.path, error))? {
-                        self.ended =
-                            !self.splitter.fill(&mut self.input).map_err(|error| io(&self.path, error))?;
+                        self.ended = !self.splitter.fill(&mut self.input).map_err(|error| io(&self.path, error))?;
                         self.show(progress);
                         if events.is_empty() {
                             received_time = settings.clock.now();
@@ -236,7 +230,8 @@ impl Reader {
             refused: None,
         };
         if let Some((size, digest)) = line.too_long {
-            event.refused = Some(too_large(size, line_limit_of(format, settings), &digest.to_string(), event.payload.len()));
+            event.refused =
+                Some(too_large(size, line_limit_of(format, settings), &digest.to_string(), event.payload.len()));
             return Some(event);
         }
         if format == Format::Envelope {

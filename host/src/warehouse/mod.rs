@@ -113,7 +113,9 @@ pub enum AppendError {
     #[error("the table refused {} of the rows, the first because: {}", .0.len(), .0.first().map_or("", |(_, why)| why))]
     Rows(Vec<(usize, String)>),
     /// Rows before this offset are missing: ledger and table have diverged.
-    #[error("offset {offset} is beyond the end of the stream ({end}): the table lacks rows that the ledger counts as written")]
+    #[error(
+        "offset {offset} is beyond the end of the stream ({end}): the table lacks rows that the ledger counts as written"
+    )]
     OutOfRange {
         /// The entry's offset.
         offset: u64,

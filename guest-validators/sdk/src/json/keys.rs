@@ -8,17 +8,12 @@ pub(super) fn duplicate<T>(items: &[T], key: impl Fn(&T) -> &str) -> Option<&str
     if items.len() <= FEW {
         return items.iter().enumerate().find_map(|(at, item)| {
             let wanted = key(item);
-            items[at + 1..]
-                .iter()
-                .any(|other| same(key(other), wanted))
-                .then_some(wanted)
+            items[at + 1..].iter().any(|other| same(key(other), wanted)).then_some(wanted)
         });
     }
     let mut keys: Vec<&str> = items.iter().map(key).collect();
     keys.sort_unstable();
-    keys.windows(2)
-        .find(|pair| pair[0] == pair[1])
-        .map(|pair| pair[0])
+    keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 /// `==` for short texts. Inside wasm the standard library's takes some 25 instructions a byte, and an event takes dozens of comparisons.
@@ -30,9 +25,6 @@ pub(super) fn same(one: &str, other: &str) -> bool {
     let (chunks, rest) = one.as_bytes().as_chunks::<8>();
     let (other_chunks, other_rest) = other.as_bytes().as_chunks::<8>();
     let eight_bytes = |chunk: &[u8; 8]| u64::from_ne_bytes(*chunk);
-    chunks
-        .iter()
-        .zip(other_chunks)
-        .all(|(one, other)| eight_bytes(one) == eight_bytes(other))
+    chunks.iter().zip(other_chunks).all(|(one, other)| eight_bytes(one) == eight_bytes(other))
         && rest.iter().zip(other_rest).all(|(one, other)| one == other)
 }

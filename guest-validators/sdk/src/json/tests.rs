@@ -19,25 +19,15 @@ fn not_json(payload: impl AsRef<[u8]>) -> String {
 }
 
 fn nested(open: &str, close: &str, levels: usize) -> String {
-    format!(
-        r#"{{"a":{}1{}}}"#,
-        open.repeat(levels),
-        close.repeat(levels)
-    )
+    format!(r#"{{"a":{}1{}}}"#, open.repeat(levels), close.repeat(levels))
 }
 
 #[test]
 fn fields_keep_their_order_and_their_text() {
     let object = read(b" {\"b\": 1.50e0 ,\"a\":[1, 2],\n\"\\u0063\":\"x\\ty\"} \r\n").unwrap();
-    let fields: Vec<_> = object
-        .fields()
-        .map(|field| (field.name().to_owned(), field.raw().to_owned()))
-        .collect();
+    let fields: Vec<_> = object.fields().map(|field| (field.name().to_owned(), field.raw().to_owned())).collect();
     let expected = [("b", "1.50e0"), ("a", "[1, 2]"), ("c", r#""x\ty""#)];
-    assert_eq!(
-        fields,
-        expected.map(|(name, raw)| (name.to_owned(), raw.to_owned()))
-    );
+    assert_eq!(fields, expected.map(|(name, raw)| (name.to_owned(), raw.to_owned())));
     assert_eq!(object.get("c").unwrap().text().as_deref(), Ok("x\ty"));
 }
 
@@ -75,10 +65,9 @@ fn a_duplicate_key_is_refused_at_any_depth_and_however_it_is_written() {
 
 #[test]
 fn the_same_key_in_two_objects_is_no_duplicate() {
-    for payload in [
-        r#"{"a":{"a":{"a":1},"b":{"a":1}},"b":[{"a":1},{"a":"\"a\":1,\"a\""}]}"#,
-        r#"{"a":["a","a",{"b":"a"}],"A":1}"#,
-    ] {
+    for payload in
+        [r#"{"a":{"a":{"a":1},"b":{"a":1}},"b":[{"a":1},{"a":"\"a\":1,\"a\""}]}"#, r#"{"a":["a","a",{"b":"a"}],"A":1}"#]
+    {
         assert!(read(payload.as_bytes()).is_ok(), "{payload}");
     }
 }
@@ -87,9 +76,7 @@ fn the_same_key_in_two_objects_is_no_duplicate() {
 fn a_duplicate_among_thousands_of_keys_is_found_in_good_time() {
     let started = Instant::now();
     for wrap in [("", ""), (r#"{"nested":"#, "}")] {
-        let keys: Vec<_> = (0..200_000)
-            .map(|key| format!(r#""k{key}":{key}"#))
-            .collect();
+        let keys: Vec<_> = (0..200_000).map(|key| format!(r#""k{key}":{key}"#)).collect();
         let unique = format!("{}{{{}}}{}", wrap.0, keys.join(","), wrap.1);
         assert!(read(unique.as_bytes()).is_ok());
         let twice = format!(r#"{}{{{},"k7":0}}{}"#, wrap.0, keys.join(","), wrap.1);
@@ -104,33 +91,17 @@ fn a_byte_order_mark_is_refused() {
     for payload in ["\u{feff}{}", "\u{feff}", " \u{feff}{}"] {
         assert_eq!(not_json(payload), "payload starts with a byte order mark");
     }
-    assert_eq!(
-        not_json([0xFF, 0xFE, b'{', 0, b'}', 0]),
-        "payload is not UTF-8: bad byte at offset 0"
-    );
+    assert_eq!(not_json([0xFF, 0xFE, b'{', 0, b'}', 0]), "payload is not UTF-8: bad byte at offset 0");
 }
 
 #[test]
 fn bytes_that_are_not_utf8_are_refused_wherever_they_are() {
-    for bad in [
-        &b"\xE9"[..],
-        b"\xC0\xAF",
-        b"\xED\xA0\x80",
-        b"\xF5\x80\x80\x80",
-        b"\x80",
-        b"\xE2\x82",
-    ] {
-        for (before, after) in [
-            (r#"{"a":""#, r#""}"#),
-            (r#"{""#, r#"":1}"#),
-            (r#"{"a":[{"b":""#, r#""}]}"#),
-            ("{} ", ""),
-        ] {
+    for bad in [&b"\xE9"[..], b"\xC0\xAF", b"\xED\xA0\x80", b"\xF5\x80\x80\x80", b"\x80", b"\xE2\x82"] {
+        for (before, after) in
+            [(r#"{"a":""#, r#""}"#), (r#"{""#, r#"":1}"#), (r#"{"a":[{"b":""#, r#""}]}"#), ("{} ", "")]
+        {
             let payload = [before.as_bytes(), bad, after.as_bytes()].concat();
-            assert_eq!(
-                not_json(payload),
-                format!("payload is not UTF-8: bad byte at offset {}", before.len())
-            );
+            assert_eq!(not_json(payload), format!("payload is not UTF-8: bad byte at offset {}", before.len()));
         }
     }
 }
@@ -155,16 +126,10 @@ fn half_a_surrogate_pair_is_refused_in_values_and_keys_at_any_depth() {
             ("[\"", "\"]"),
         ] {
             let reason = not_json(format!("{before}{half}{after}"));
-            assert!(
-                reason.starts_with("half a surrogate pair in the string "),
-                "{half}: {reason}"
-            );
+            assert!(reason.starts_with("half a surrogate pair in the string "), "{half}: {reason}");
         }
         let reason = not_json(format!("{{\"{half}\":1}}"));
-        assert!(
-            reason.contains("hex escape") || reason.contains("surrogate"),
-            "{half}: {reason}"
-        );
+        assert!(reason.contains("hex escape") || reason.contains("surrogate"), "{half}: {reason}");
     }
 }
 
@@ -179,15 +144,7 @@ fn escapes_that_mean_something_are_kept() {
         (r#"12345678\"12345678"#, "12345678\"12345678"),
     ] {
         let payload = format!(r#"{{"k":[{{"x":"{escaped}","{escaped}":0}}],"a":"{escaped}"}}"#);
-        assert_eq!(
-            read(payload.as_bytes())
-                .unwrap()
-                .get("a")
-                .unwrap()
-                .text()
-                .as_deref(),
-            Ok(text)
-        );
+        assert_eq!(read(payload.as_bytes()).unwrap().get("a").unwrap().text().as_deref(), Ok(text));
     }
 }
 
@@ -196,31 +153,19 @@ fn depth_is_bounded_without_recursion() {
     let deepest = MAX_DEPTH - 1;
     for (open, close) in [("[", "]"), (r#"{"b":"#, "}"), (r#"[{"b":"#, "}]")] {
         let levels = deepest / open.matches(['[', '{']).count();
-        assert!(
-            read(nested(open, close, levels).as_bytes()).is_ok(),
-            "{open}"
-        );
+        assert!(read(nested(open, close, levels).as_bytes()).is_ok(), "{open}");
         for more in [levels + 1, 10_000, 100_000] {
-            assert_eq!(
-                not_json(nested(open, close, more)),
-                "nested deeper than 64 levels"
-            );
+            assert_eq!(not_json(nested(open, close, more)), "nested deeper than 64 levels");
         }
     }
     assert!(not_json("[".repeat(100_000)).starts_with("EOF while parsing a list"));
-    assert_eq!(
-        not_json("[".repeat(100_000) + &"]".repeat(100_000)),
-        "nested deeper than 64 levels"
-    );
+    assert_eq!(not_json("[".repeat(100_000) + &"]".repeat(100_000)), "nested deeper than 64 levels");
 }
 
 #[test]
 fn nothing_may_follow_the_object() {
     for tail in ["#", "{}", "\0", "x", ",", "}"] {
-        assert!(
-            not_json(format!("{{}}{tail}")).starts_with("trailing characters"),
-            "{tail}"
-        );
+        assert!(not_json(format!("{{}}{tail}")).starts_with("trailing characters"), "{tail}");
     }
 }
 
@@ -256,15 +201,11 @@ fn what_json_does_not_have_is_refused() {
 
 #[test]
 fn text_is_a_string_or_the_exact_text_of_a_number() {
-    let object = read(br#"{"s":"x","n":18446744073709551616,"d":7.50,"t":true,"o":{},"l":[],"e":"","b":" \t","z":null}"#).unwrap();
-    let text = |name| {
-        object
-            .fields()
-            .find(|field| field.name() == name)
-            .unwrap()
-            .text()
-            .map_err(|error| error.to_string())
-    };
+    let object =
+        read(br#"{"s":"x","n":18446744073709551616,"d":7.50,"t":true,"o":{},"l":[],"e":"","b":" \t","z":null}"#)
+            .unwrap();
+    let text =
+        |name| object.fields().find(|field| field.name() == name).unwrap().text().map_err(|error| error.to_string());
     assert_eq!(text("s").as_deref(), Ok("x"));
     assert_eq!(text("n").as_deref(), Ok("18446744073709551616"));
     assert_eq!(text("d").as_deref(), Ok("7.50"));
@@ -280,19 +221,10 @@ fn text_is_a_string_or_the_exact_text_of_a_number() {
 #[test]
 fn a_text_has_a_limit() {
     let payload = |length: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(length));
-    let text = |length| {
-        read(payload(length).as_bytes())
-            .unwrap()
-            .get("a")
-            .unwrap()
-            .text()
-            .map_err(|error| error.to_string())
-    };
+    let text =
+        |length| read(payload(length).as_bytes()).unwrap().get("a").unwrap().text().map_err(|error| error.to_string());
     assert_eq!(text(65_536).unwrap().len(), 65_536);
-    assert_eq!(
-        text(65_537).unwrap_err(),
-        "a must have at most 65536 bytes, found 65537"
-    );
+    assert_eq!(text(65_537).unwrap_err(), "a must have at most 65536 bytes, found 65537");
     let payload = payload(9);
     let object = read(payload.as_bytes()).unwrap();
     assert!(object.get("a").unwrap().text_up_to(9).is_ok());
@@ -314,109 +246,53 @@ fn numbers_are_exact_or_refused() {
     };
     assert_eq!(read_number("2.3").0.as_deref(), Ok("2.3"));
     assert_eq!(read_number(r#""2.3""#).0.as_deref(), Ok("2.3"));
-    assert_eq!(
-        read_number(r#""\u0032""#),
-        (Ok("2".to_owned()), Ok(2), Ok(2.0))
-    );
+    assert_eq!(read_number(r#""\u0032""#), (Ok("2".to_owned()), Ok(2), Ok(2.0)));
     assert_eq!(read_number("9223372036854775807").1, Ok(i64::MAX));
     assert_eq!(read_number("-9223372036854775808").1, Ok(i64::MIN));
     assert_eq!(read_number("1.0").1, Ok(1));
     assert_eq!(read_number("1e3").1, Ok(1000));
     assert_eq!(read_number("0.1").2, Ok(0.1));
-    for past in [
-        "9223372036854775808",
-        "-9223372036854775809",
-        "18446744073709551616",
-        "0.5",
-        r#""1_0""#,
-        "1e400",
-    ] {
+    for past in ["9223372036854775808", "-9223372036854775809", "18446744073709551616", "0.5", r#""1_0""#, "1e400"] {
         let reason = format!(
             "n must be an integer between -9223372036854775808 and 9223372036854775807, found {}",
             crate::error::quote(past.trim_matches('"'))
         );
         assert_eq!(read_number(past).1, Err(reason));
     }
-    assert_eq!(
-        read_number("1e400").2.unwrap_err(),
-        r#"n must be within the range of a double, found "1e400""#
-    );
-    for wrong in [
-        r#""NaN""#,
-        r#""inf""#,
-        r#"" 1""#,
-        r#""1_0""#,
-        r#""0x1""#,
-        r#""+1""#,
-        r#""""#,
-        r#""null""#,
-        r#""\"1\"""#,
-    ] {
-        assert!(
-            read_number(wrong)
-                .2
-                .unwrap_err()
-                .starts_with("n must be a number, found"),
-            "{wrong}"
-        );
+    assert_eq!(read_number("1e400").2.unwrap_err(), r#"n must be within the range of a double, found "1e400""#);
+    for wrong in
+        [r#""NaN""#, r#""inf""#, r#"" 1""#, r#""1_0""#, r#""0x1""#, r#""+1""#, r#""""#, r#""null""#, r#""\"1\"""#]
+    {
+        assert!(read_number(wrong).2.unwrap_err().starts_with("n must be a number, found"), "{wrong}");
     }
-    assert_eq!(
-        read_number("{}").0.unwrap_err(),
-        "n must be a decimal number, found an object"
-    );
-    assert_eq!(
-        read_number(r#""Infinity""#).0.unwrap_err(),
-        r#"n must be a finite number, found "Infinity""#
-    );
+    assert_eq!(read_number("{}").0.unwrap_err(), "n must be a decimal number, found an object");
+    assert_eq!(read_number(r#""Infinity""#).0.unwrap_err(), r#"n must be a finite number, found "Infinity""#);
 }
 
 #[test]
 fn the_other_types_are_read_strictly() {
-    let object = read(br#"{"b":false,"t":"2026-10-07T14:10:00","d":"2026-10-07","o":{"x":1,"y":null},"l":[1,"2",null],"s":"true"}"#).unwrap();
+    let object = read(
+        br#"{"b":false,"t":"2026-10-07T14:10:00","d":"2026-10-07","o":{"x":1,"y":null},"l":[1,"2",null],"s":"true"}"#,
+    )
+    .unwrap();
     let field = |name| object.get(name).unwrap();
     assert_eq!(field("b").boolean(), Ok(false));
-    assert_eq!(
-        field("s").boolean().unwrap_err().to_string(),
-        "s must be true or false, found a string"
-    );
-    assert_eq!(
-        field("t").timestamp().unwrap_err().to_string(),
-        "t must include an offset or Z"
-    );
-    assert_eq!(
-        field("d").timestamp().unwrap_err().to_string(),
-        "d must include an offset or Z"
-    );
+    assert_eq!(field("s").boolean().unwrap_err().to_string(), "s must be true or false, found a string");
+    assert_eq!(field("t").timestamp().unwrap_err().to_string(), "t must include an offset or Z");
+    assert_eq!(field("d").timestamp().unwrap_err().to_string(), "d must include an offset or Z");
     assert_eq!(field("d").date().unwrap().to_string(), "2026-10-07");
     assert_eq!(
         field("t").date().unwrap_err().to_string(),
         r#"t must be a date such as 2026-10-07, found "2026-10-07T14:10:00""#
     );
-    assert_eq!(
-        field("b").timestamp().unwrap_err().to_string(),
-        "b must be a time, found a boolean"
-    );
+    assert_eq!(field("b").timestamp().unwrap_err().to_string(), "b must be a time, found a boolean");
     assert_eq!(field("o").json().unwrap().as_str(), r#"{"x":1,"y":null}"#);
-    assert_eq!(
-        field("o").object().unwrap().get("x").unwrap().int64(),
-        Ok(1)
-    );
+    assert_eq!(field("o").object().unwrap().get("x").unwrap().int64(), Ok(1));
     assert!(field("o").object().unwrap().get("y").is_none());
-    assert_eq!(
-        field("s").object().unwrap_err().to_string(),
-        "s must be an object, found a string"
-    );
-    let list: Vec<_> = field("l")
-        .list()
-        .unwrap()
-        .into_iter()
-        .map(|value| value.raw().to_owned())
-        .collect();
+    assert_eq!(field("s").object().unwrap_err().to_string(), "s must be an object, found a string");
+    let list: Vec<_> = field("l").list().unwrap().into_iter().map(|value| value.raw().to_owned()).collect();
     assert_eq!(list, ["1", r#""2""#, "null"]);
-    assert_eq!(
-        field("o").list().unwrap_err().to_string(),
-        "o must be a list, found an object"
-    );
+    assert_eq!(field("o").list().unwrap_err().to_string(), "o must be a list, found an object");
 }
 
 #[test]
@@ -427,10 +303,7 @@ fn an_optional_field_that_is_null_is_absent() {
     assert_eq!(object.text_or("b", "USD").as_deref(), Ok("x"));
     assert_eq!(object.opt_text("a"), Ok(None));
     assert_eq!(object.opt_int64("missing"), Ok(None));
-    assert_eq!(
-        object.opt_text("c").unwrap_err().to_string(),
-        "c must be text, found a list"
-    );
+    assert_eq!(object.opt_text("c").unwrap_err().to_string(), "c must be text, found a list");
 }
 
 #[test]
@@ -438,26 +311,13 @@ fn required_fields_are_all_listed_when_they_are_missing() {
     fn judge(payload: &str) -> Verdict<String> {
         let object = read(payload.as_bytes())?;
         require!(object => zeta, alpha, r#type, "event-time" as time);
-        Ok([zeta, alpha, r#type, time]
-            .map(|field| field.raw().to_owned())
-            .join(" "))
+        Ok([zeta, alpha, r#type, time].map(|field| field.raw().to_owned()).join(" "))
     }
-    let missing = |names: &str| {
-        reject(
-            "SCHEMA_VALIDATION",
-            format!("Missing required fields: {names}"),
-        )
-    };
+    let missing = |names: &str| reject("SCHEMA_VALIDATION", format!("Missing required fields: {names}"));
     assert_eq!(judge("{}"), missing("alpha, event-time, type, zeta"));
-    assert_eq!(
-        judge(r#"{"type":1,"zeta":null,"Alpha":1}"#),
-        missing("alpha, event-time")
-    );
+    assert_eq!(judge(r#"{"type":1,"zeta":null,"Alpha":1}"#), missing("alpha, event-time"));
     let null = "Required fields must not be null: alpha, zeta";
-    assert_eq!(
-        judge(r#"{"type":1,"zeta":null,"alpha":null,"event-time":0}"#),
-        reject("SCHEMA_VALIDATION", null)
-    );
+    assert_eq!(judge(r#"{"type":1,"zeta":null,"alpha":null,"event-time":0}"#), reject("SCHEMA_VALIDATION", null));
     for payload in [
         r#"{"zeta":1,"alpha":2,"type":3,"event-time":4}"#,
         r#"{"event-time":4,"x":0,"type":3,"alpha":2,"zeta":1,"y":5}"#,
@@ -472,15 +332,8 @@ fn a_reason_names_the_field_and_quotes_little_of_it() {
     let object = read(payload.as_bytes()).unwrap();
     let error = object.get("a").unwrap().numeric().unwrap_err();
     let quoted = format!(r"\u{{1b}}[31m{}…", "é".repeat(95));
-    assert_eq!(
-        error.to_string(),
-        format!(r#"a must be a decimal number, found "{quoted}""#)
-    );
-    let verdict: Verdict<Numeric> = object
-        .get("a")
-        .unwrap()
-        .numeric()
-        .or_reject("SOME_STAGE", "Invalid a");
+    assert_eq!(error.to_string(), format!(r#"a must be a decimal number, found "{quoted}""#));
+    let verdict: Verdict<Numeric> = object.get("a").unwrap().numeric().or_reject("SOME_STAGE", "Invalid a");
     assert_eq!(verdict, reject("SOME_STAGE", format!("Invalid a: {error}")));
     assert_eq!(
         NotAccepted::from(error.clone()),
@@ -499,8 +352,7 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
     leaf.prop_recursive(6, 64, 8, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..8).prop_map(Into::into),
-            prop::collection::hash_map(".{0,6}", inner, 0..24)
-                .prop_map(|map| map.into_iter().collect()),
+            prop::collection::hash_map(".{0,6}", inner, 0..24).prop_map(|map| map.into_iter().collect()),
         ]
     })
 }

@@ -65,7 +65,9 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
             .map_err(failure)?;
         match statement.raw_execute().map_err(failure) {
             Ok(_) => {}
-            Err(AppendError::Rows(mut why)) => refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why))),
+            Err(AppendError::Rows(mut why)) => {
+                refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why)))
+            }
             Err(error) => return Err(error),
         }
     }

@@ -48,9 +48,8 @@ impl Sqlite {
         if !path.exists() {
             return Ok(None);
         }
-        let failed = |error: rusqlite::Error| {
-            WarehouseError(format!("cannot read SQLite database {}: {error}", path.display()))
-        };
+        let failed =
+            |error: rusqlite::Error| WarehouseError(format!("cannot read SQLite database {}: {error}", path.display()));
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         schema::tables(&connection).map(Some).map_err(failed)
@@ -104,7 +103,9 @@ impl Sqlite {
             let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
             append::append(&mut connection, &entries)
         });
-        appended.await.unwrap_or_else(|error| vec![Err(AppendError::Fatal(format!("the append failed: {error}"))); count])
+        appended
+            .await
+            .unwrap_or_else(|error| vec![Err(AppendError::Fatal(format!("the append failed: {error}"))); count])
     }
 
     async fn call<T: Send + 'static>(

@@ -116,10 +116,7 @@ mod tests {
         let connection = Connection::open_in_memory().unwrap();
         let table = NewTable {
             name: "project.data\"set.or\"ders".into(),
-            columns: vec![
-                Column::new("id", ColumnType::Text, false),
-                Column::new("amount", ColumnType::Numeric, true),
-            ],
+            columns: vec![Column::new("id", ColumnType::Text, false), Column::new("amount", ColumnType::Numeric, true)],
         };
         connection.execute_batch(&create_statement(&table)).unwrap();
         let columns = columns(&connection, "or\"ders").unwrap().unwrap();

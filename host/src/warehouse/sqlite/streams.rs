@@ -36,11 +36,9 @@ pub(super) fn create(connection: &Connection, name: &str, table: &str) -> rusqli
 
 pub(super) fn finalize(connection: &Connection, name: &str) -> rusqlite::Result<Option<u64>> {
     connection
-        .query_row(
-            "UPDATE preflight_streams SET finalized = 1 WHERE name = ?1 RETURNING row_count",
-            [name],
-            |row| row_count(row, 0),
-        )
+        .query_row("UPDATE preflight_streams SET finalized = 1 WHERE name = ?1 RETURNING row_count", [name], |row| {
+            row_count(row, 0)
+        })
         .optional()
 }
 

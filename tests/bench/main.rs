@@ -1,0 +1,3 @@
+//! The benchmark.
+
+fn main() {}
