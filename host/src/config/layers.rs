@@ -28,6 +28,8 @@ const PATHS: [&[&str]; 5] = [
 pub struct Layers {
     pub(super) table: Table,
     origins: BTreeMap<String, String>,
+    /// The values of `--set` as they were written, by key.
+    pub(super) set_texts: BTreeMap<String, String>,
 }
 
 impl Layers {
@@ -83,7 +85,8 @@ impl Layers {
             _ => Value::String(text.to_owned()),
         };
         *leaf_mut(&mut table) = value;
-        let origin = format!("--set {key}");
+        self.set_texts.insert(join(&path), text.to_owned());
+        let origin = "--set".to_owned();
         let origins = (1..=path.len()).map(|n| (join(&path[..n]), origin.clone())).collect();
         self.lay(table, origins);
         Ok(())
@@ -235,7 +238,7 @@ mod tests {
         let layers = layered("name = 'a'\n[silver]\ntable = 't'\n", "[silver]\n\ntable = 'u'\n", &["name=b"]);
         assert_eq!(layers.origin("silver.table"), Some("over.toml:3"));
         assert_eq!(layers.origin("silver.create"), Some("over.toml:1"));
-        assert_eq!(layers.origin("name"), Some("--set name"));
+        assert_eq!(layers.origin("name"), Some("--set"));
         assert_eq!(layers.origin("bronze.table"), None);
     }
 

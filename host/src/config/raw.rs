@@ -163,6 +163,13 @@ pub(super) fn parse(layers: &Layers) -> Result<RawConfig, ConfigError> {
             })
             .collect();
         let message = error.inner().message();
+        if message.ends_with("expected a string")
+            && let Some(text) = layers.set_texts.get(&join(&path))
+            && replace(&mut table, &path, Value::String(text.clone()))
+        {
+            // `--set name=1` means the text 1 where a text is wanted.
+            continue;
+        }
         let Some((unknown, known)) = unknown_field(message) else {
             problems.push(problem(layers, &path, message.to_owned()));
             return Err(ConfigError(problems));
@@ -195,6 +202,17 @@ fn unknown_key(unknown: &str, known: &[String]) -> String {
     match nearest {
         Some((distance, name)) if distance <= 1 + unknown.len() / 4 => format!("unknown key; did you mean `{name}`?"),
         _ => format!("unknown key; known here: {}", known.join(", ")),
+    }
+}
+
+/// Puts another value in the place of one that is not that already.
+fn replace(table: &mut Table, path: &[String], value: Value) -> bool {
+    match path {
+        [key] => table.get_mut(key).is_some_and(|old| std::mem::replace(old, value.clone()) != value),
+        [key, rest @ ..] => {
+            table.get_mut(key).and_then(Value::as_table_mut).is_some_and(|inner| replace(inner, rest, value))
+        }
+        [] => false,
     }
 }
 

@@ -388,7 +388,7 @@ table = "offvia_quarantine.poisoned_events"
             let error = load(&[set]).unwrap_err();
             assert!(error.contains(key) && error.contains(what), "{set}: {error}");
         };
-        refused("name=Bad Name", "--set name: name:", "a-z, 0-9");
+        refused("name=Bad Name", "--set: name:", "a-z, 0-9");
         refused("source.file.format=xml", "source.file.format", "\"lines\" or \"envelope\"");
         refused("source.pubsub.subscription=s", "source.pubsub", "--with local.toml");
         refused("warehouse.bigquery.project=p", "warehouse.bigquery", "--with local.toml");
