@@ -107,6 +107,7 @@ fn broken(detail: String) -> Fault {
 mod tests {
     use super::*;
     use crate::row::ColumnType;
+    use wit::Value as V;
 
     fn one(kind: ColumnType, nullable: bool, value: wit::Value) -> Result<Row, Fault> {
         row(&[Column::new("c", kind, nullable)], vec![value])
@@ -120,7 +121,6 @@ mod tests {
             assert_eq!(fault.code, FaultCode::Manifest);
             assert!(fault.detail.contains(why), "{}", fault.detail);
         };
-        use wit::Value as V;
         edge(ColumnType::Float64, V::Float64(f64::MAX), V::Float64(f64::NAN), "not finite");
         edge(ColumnType::Float64, V::Float64(f64::MIN), V::Float64(f64::INFINITY), "not finite");
         edge(ColumnType::Timestamp, V::Timestamp(MAX_MICROS), V::Timestamp(MAX_MICROS + 1), "years 1 to 9999");

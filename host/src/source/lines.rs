@@ -67,16 +67,14 @@ impl Splitter {
 
     /// The next whole line of what was read.
     pub fn next(&mut self) -> Option<Line> {
-        match memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
-            Some(at) => Some(self.take(self.scanned + at, true)),
-            None => {
-                self.scanned = self.buffer.len();
-                if self.long.is_some() || self.buffer.len() > self.limit {
-                    self.swallow(self.buffer.len());
-                }
-                None
-            }
+        if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+            return Some(self.take(self.scanned + at, true));
         }
+        self.scanned = self.buffer.len();
+        if self.long.is_some() || self.buffer.len() > self.limit {
+            self.swallow(self.buffer.len());
+        }
+        None
     }
 
     /// What stands after the last newline, at the end of the input.
@@ -89,13 +87,12 @@ impl Splitter {
         if self.long.is_some() || length > self.limit {
             self.swallow(length);
         }
-        let (bytes, too_long, mut consumed) = match self.long.take() {
-            Some(long) => (long.kept, Some((long.size, long.digest.digest())), long.size),
-            None => {
-                let bytes = self.buffer.split_to(length).freeze();
-                self.seen(&bytes);
-                (bytes, None, length as u64)
-            }
+        let (bytes, too_long, mut consumed) = if let Some(long) = self.long.take() {
+            (long.kept, Some((long.size, long.digest.digest())), long.size)
+        } else {
+            let bytes = self.buffer.split_to(length).freeze();
+            self.seen(&bytes);
+            (bytes, None, length as u64)
         };
         if terminated {
             let newline = self.buffer.split_to(1);

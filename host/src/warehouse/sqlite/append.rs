@@ -66,7 +66,7 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
         match statement.raw_execute().map_err(failure) {
             Ok(_) => {}
             Err(AppendError::Rows(mut why)) => {
-                refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why)))
+                refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why)));
             }
             Err(error) => return Err(error),
         }
@@ -76,6 +76,7 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
 
 /// What a SQLite error means for an append. A row that a constraint refuses is the row's fault; a lock, a full disk
 /// or a failing one may pass; a missing table or column does not.
+#[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
 fn failure(error: rusqlite::Error) -> AppendError {
     let rusqlite::Error::SqliteFailure(code, _) = &error else {
         return AppendError::Fatal(error.to_string());

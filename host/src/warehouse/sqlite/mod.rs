@@ -12,7 +12,7 @@ mod streams;
 pub use encode::encode;
 pub use schema::{create_statement, table_name};
 
-use super::{AppendError, Appended, Entry, NewTable, TableColumn, WarehouseError};
+use super::{AppendError, Appended, Entry, LiveTable, NewTable, TableColumn, WarehouseError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,7 +44,7 @@ impl Sqlite {
     }
 
     /// Opens the file only to look at its tables; none if there is no file.
-    pub fn inspect(path: &Path) -> Result<Option<Vec<(String, Vec<TableColumn>)>>, WarehouseError> {
+    pub fn inspect(path: &Path) -> Result<Option<Vec<LiveTable>>, WarehouseError> {
         if !path.exists() {
             return Ok(None);
         }
