@@ -1,5 +1,7 @@
 //! Runs a rule's `fixtures.ndjson` natively. Included by the tests of each rule; the host runs the same lines through the component.
 
+use std::fmt::Write;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use preflight_sdk::prelude::*;
@@ -29,10 +31,11 @@ pub(crate) fn check<R: Row>(lines: &str, at_least: usize, validate: fn(&Event) -
     for fixture in fixtures {
         let outcome = outcome(validate(&fixture.event()));
         if outcome != fixture.expect {
-            differences += &format!("\n{}\n  expected {}\n  found    {outcome}", fixture.name, fixture.expect);
+            writeln!(differences, "{}\n  expected {}\n  found    {outcome}", fixture.name, fixture.expect)
+                .expect("a String takes any text");
         }
     }
-    assert!(differences.is_empty(), "{differences}");
+    assert!(differences.is_empty(), "\n{differences}");
 }
 
 impl Fixture {
