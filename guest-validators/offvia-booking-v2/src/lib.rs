@@ -32,9 +32,7 @@ pub fn validate(event: &Event) -> Verdict<Booking> {
     }
 
     let (fare_amount, currency) = read_fare(fare)?;
-    let event_time = event_time
-        .timestamp()
-        .or_reject(stage::EVENT_TIME_VALIDATION, "Invalid event_time")?;
+    let event_time = event_time.timestamp().or_reject(stage::EVENT_TIME_VALIDATION, "Invalid event_time")?;
 
     Ok(Booking {
         booking_id: booking_id.text()?,
@@ -52,23 +50,13 @@ pub fn validate(event: &Event) -> Verdict<Booking> {
 
 /// Amount and currency of `{"amount": …, "currency": …}`; the currency defaults to US dollars, as in version 1.
 fn read_fare(fare: Field<'_>) -> Verdict<(Numeric, Text)> {
-    let fare = fare
-        .object()
-        .or_reject(stage::BUSINESS_RULE_VALIDATION, "Invalid fare")?;
+    let fare = fare.object().or_reject(stage::BUSINESS_RULE_VALIDATION, "Invalid fare")?;
     let Some(amount) = fare.get("amount") else {
-        return reject(
-            stage::SCHEMA_VALIDATION,
-            "Missing required fields: fare.amount",
-        );
+        return reject(stage::SCHEMA_VALIDATION, "Missing required fields: fare.amount");
     };
-    let amount = amount
-        .numeric()
-        .or_reject(stage::BUSINESS_RULE_VALIDATION, "Invalid fare")?;
+    let amount = amount.numeric().or_reject(stage::BUSINESS_RULE_VALIDATION, "Invalid fare")?;
     if amount <= Numeric::ZERO {
-        return reject(
-            stage::BUSINESS_RULE_VALIDATION,
-            "Invalid fare: amount must be greater than zero",
-        );
+        return reject(stage::BUSINESS_RULE_VALIDATION, "Invalid fare: amount must be greater than zero");
     }
     Ok((amount, fare.text_or("currency", "USD")?))
 }

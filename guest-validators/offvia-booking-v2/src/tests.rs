@@ -28,9 +28,7 @@ fn each_field_reaches_its_own_column() {
         fare_amount: Numeric::new(7495, 1),
         currency: "EUR".to_owned(),
         booking_status: "PENDING".to_owned(),
-        event_timestamp: Timestamp::from_micros(1_791_382_200_000_000)
-            .unwrap()
-            .into(),
+        event_timestamp: Timestamp::from_micros(1_791_382_200_000_000).unwrap().into(),
         loyalty_tier: Some("GOLD".to_owned()),
     };
     assert_eq!(validate(&Event::new(VALID)), Ok(booking));
@@ -39,19 +37,9 @@ fn each_field_reaches_its_own_column() {
 #[test]
 fn the_one_new_column_is_nullable_and_last() {
     let manifest = manifest();
-    assert_eq!(
-        (manifest.name, manifest.event_versions),
-        ("offvia-booking-v2", &["2"][..])
-    );
+    assert_eq!((manifest.name, manifest.event_versions), ("offvia-booking-v2", &["2"][..]));
     let (added, kept) = manifest.columns.split_last().unwrap();
-    assert_eq!(
-        *added,
-        Column {
-            name: "loyalty_tier",
-            kind: ColumnType::Text,
-            nullable: true
-        }
-    );
+    assert_eq!(*added, Column { name: "loyalty_tier", kind: ColumnType::Text, nullable: true });
     assert!(kept.iter().all(|column| !column.nullable));
     assert_eq!(kept.len(), 9);
 }

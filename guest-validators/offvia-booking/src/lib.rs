@@ -27,18 +27,11 @@ pub fn validate(event: &Event) -> Verdict<Booking> {
     let booking = event.json()?;
     require!(booking => booking_id, passenger_id, flight_number, origin, destination, fare, event_time);
 
-    let fare_amount = fare
-        .numeric()
-        .or_reject(stage::BUSINESS_RULE_VALIDATION, "Invalid fare")?;
+    let fare_amount = fare.numeric().or_reject(stage::BUSINESS_RULE_VALIDATION, "Invalid fare")?;
     if fare_amount <= Numeric::ZERO {
-        return reject(
-            stage::BUSINESS_RULE_VALIDATION,
-            "Invalid fare: fare must be greater than zero",
-        );
+        return reject(stage::BUSINESS_RULE_VALIDATION, "Invalid fare: fare must be greater than zero");
     }
-    let event_time = event_time
-        .timestamp()
-        .or_reject(stage::EVENT_TIME_VALIDATION, "Invalid event_time")?;
+    let event_time = event_time.timestamp().or_reject(stage::EVENT_TIME_VALIDATION, "Invalid event_time")?;
 
     Ok(Booking {
         booking_id: booking_id.text()?,

@@ -75,10 +75,7 @@ impl SmallBlocks {
 
 // SAFETY: a block is `SMALLEST << class` bytes, at least the layout's size, and aligned to `SMALLEST`, since chunks are and all sizes are
 // multiples of it. It is on one list or in use, never both. All else is `System`'s.
-#[expect(
-    clippy::cast_ptr_alignment,
-    reason = "blocks are aligned for a pointer"
-)]
+#[expect(clippy::cast_ptr_alignment, reason = "blocks are aligned for a pointer")]
 unsafe impl GlobalAlloc for SmallBlocks {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -144,13 +141,9 @@ mod tests {
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let size = || prop_oneof![1usize..80, 1..=LARGEST + 40];
         let step = prop_oneof![
-            (size(), 0u32..6).prop_map(|(size, power)| Step::Allocate {
-                size,
-                align: 1 << power
-            }),
+            (size(), 0u32..6).prop_map(|(size, power)| Step::Allocate { size, align: 1 << power }),
             any::<prop::sample::Index>().prop_map(Step::Free),
-            (any::<prop::sample::Index>(), size())
-                .prop_map(|(which, size)| Step::Resize(which, size)),
+            (any::<prop::sample::Index>(), size()).prop_map(|(which, size)| Step::Resize(which, size)),
         ];
         prop::collection::vec(step, 0..300)
     }
@@ -167,18 +160,12 @@ mod tests {
             assert_eq!(start.align_offset(layout.align()), 0);
             // SAFETY: the allocator gave room for the layout.
             unsafe { start.write_bytes(fill, layout.size()) };
-            Self {
-                start,
-                layout,
-                fill,
-            }
+            Self { start, layout, fill }
         }
 
         fn keeps(&self, bytes: usize) -> bool {
             // SAFETY: the block is in use, and all of it has been written.
-            unsafe { std::slice::from_raw_parts(self.start, bytes) }
-                .iter()
-                .all(|byte| *byte == self.fill)
+            unsafe { std::slice::from_raw_parts(self.start, bytes) }.iter().all(|byte| *byte == self.fill)
         }
     }
 
@@ -222,10 +209,7 @@ mod tests {
     #[test]
     fn a_freed_block_is_the_next_of_its_size() {
         let allocator = SmallBlocks::new();
-        let (ten, sixteen) = (
-            Layout::array::<u8>(10).unwrap(),
-            Layout::array::<u8>(16).unwrap(),
-        );
+        let (ten, sixteen) = (Layout::array::<u8>(10).unwrap(), Layout::array::<u8>(16).unwrap());
         // SAFETY: no layout is empty, and each block is freed once, with its own layout.
         unsafe {
             let block = allocator.alloc(ten);

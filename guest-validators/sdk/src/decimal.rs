@@ -85,9 +85,7 @@ fn parse_short(text: &[u8]) -> Option<Decimal> {
         match byte {
             // 18 digits cannot overflow, and a check of 64 bits is dear inside wasm.
             b'0'..=b'9' => {
-                mantissa = mantissa
-                    .wrapping_mul(10)
-                    .wrapping_add(u64::from(byte - b'0'));
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(byte - b'0'));
             }
             b'.' if point.is_none() && at > 0 => point = Some(at),
             _ => return None,
@@ -106,13 +104,7 @@ fn parse_short(text: &[u8]) -> Option<Decimal> {
         decimals -= 1;
     }
     let (low, middle) = (low_word(mantissa.into()), low_word((mantissa >> 32).into()));
-    Some(Decimal::from_parts(
-        low,
-        middle,
-        0,
-        negative && mantissa != 0,
-        decimals,
-    ))
+    Some(Decimal::from_parts(low, middle, 0, negative && mantissa != 0, decimals))
 }
 
 fn parse_any(text: &str) -> Result<Decimal, DecimalError> {
@@ -133,8 +125,7 @@ fn parse_any(text: &str) -> Result<Decimal, DecimalError> {
     }
     let missing_zeros = (point - digits).max(0);
     // At most 29 + 9 digits, which a u128 holds.
-    let mantissa =
-        read_digits(read_digits(0, integer), fraction) * 10u128.pow(small(missing_zeros));
+    let mantissa = read_digits(read_digits(0, integer), fraction) * 10u128.pow(small(missing_zeros));
     if mantissa >> 96 != 0 {
         return Err(DecimalError::TooManyDigits);
     }
@@ -174,9 +165,7 @@ pub fn to_canonical(value: Decimal) -> Result<String, DecimalError> {
         start -= 1;
         text[start] = b'-';
     }
-    Ok(str::from_utf8(&text[start..end])
-        .expect("digits, a point and a sign")
-        .to_owned())
+    Ok(str::from_utf8(&text[start..end]).expect("digits, a point and a sign").to_owned())
 }
 
 /// Writes a number to the end of `text` and gives the position of its first digit.
@@ -224,9 +213,7 @@ pub fn is_canonical(text: &str) -> bool {
 }
 
 fn read_digits(start: u128, digits: &[u8]) -> u128 {
-    digits
-        .iter()
-        .fold(start, |sum, byte| sum * 10 + u128::from(byte - b'0'))
+    digits.iter().fold(start, |sum, byte| sum * 10 + u128::from(byte - b'0'))
 }
 
 /// A number of digits, which is never negative and, where this is called, below 39.
@@ -234,22 +221,13 @@ fn small(digits: i64) -> u32 {
     u32::try_from(digits).expect("between 0 and 38")
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the low 32 bits are what is asked for"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the low 32 bits are what is asked for")]
 fn low_word(value: u128) -> u32 {
     value as u32
 }
 
 fn not_a_number(text: &str) -> DecimalError {
     let name = text.trim_start_matches(['+', '-']);
-    let not_finite = ["nan", "snan", "inf", "infinity"]
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known));
-    if not_finite {
-        DecimalError::NotFinite
-    } else {
-        DecimalError::NotANumber
-    }
+    let not_finite = ["nan", "snan", "inf", "infinity"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    if not_finite { DecimalError::NotFinite } else { DecimalError::NotANumber }
 }

@@ -21,10 +21,7 @@ struct Parts {
 impl FieldError {
     /// An error from a field's name and a predicate such as `must be an even number`. The name is clipped: the event may have chosen it.
     pub fn new(name: &str, predicate: impl fmt::Display) -> Self {
-        Self(Box::new(Parts {
-            name: clip(name, QUOTE_CHARS),
-            predicate: predicate.to_string(),
-        }))
+        Self(Box::new(Parts { name: clip(name, QUOTE_CHARS), predicate: predicate.to_string() }))
     }
 
     /// The field's name.
@@ -56,11 +53,7 @@ pub fn quote(text: &str) -> String {
             quoted.push(char);
         }
     }
-    quoted.push_str(if chars.next().is_some() {
-        "…\""
-    } else {
-        "\""
-    });
+    quoted.push_str(if chars.next().is_some() { "…\"" } else { "\"" });
     quoted
 }
 

@@ -16,12 +16,7 @@ pub struct Event {
 impl Event {
     /// An event with that payload and nothing else, for tests.
     pub fn new(payload: impl Into<Vec<u8>>) -> Self {
-        Self {
-            payload: payload.into(),
-            attributes: Vec::new(),
-            message_id: String::new(),
-            publish_time: 0,
-        }
+        Self { payload: payload.into(), attributes: Vec::new(), message_id: String::new(), publish_time: 0 }
     }
 
     /// The event of the four parts that the contract has.
@@ -31,12 +26,7 @@ impl Event {
         message_id: String,
         publish_time: i64,
     ) -> Self {
-        Self {
-            payload,
-            attributes,
-            message_id,
-            publish_time,
-        }
+        Self { payload, attributes, message_id, publish_time }
     }
 
     /// The event with one more attribute.
@@ -72,17 +62,12 @@ impl Event {
 
     /// The attribute of that name. Only those that the manifest asks for are here.
     pub fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes
-            .iter()
-            .find(|(found, _)| found == name)
-            .map(|(_, value)| value.as_str())
+        self.attributes.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
     }
 
     /// The attributes that the manifest asks for and the message has.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.attributes
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+        self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// The message's id, unique within its topic.

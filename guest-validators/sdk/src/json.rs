@@ -36,10 +36,7 @@ pub fn read(payload: &[u8]) -> Verdict<Object<'_>> {
     let text = match str::from_utf8(payload) {
         Ok(text) => text,
         Err(error) => {
-            return not_json(format!(
-                "payload is not UTF-8: bad byte at offset {}",
-                error.valid_up_to()
-            ));
+            return not_json(format!("payload is not UTF-8: bad byte at offset {}", error.valid_up_to()));
         }
     };
     let start = text.trim_ascii_start();
@@ -60,10 +57,9 @@ pub fn read(payload: &[u8]) -> Verdict<Object<'_>> {
         Err(error) => return not_json(error.to_string()),
     };
     match strict::check(value.get(), 0) {
-        Ok(()) => reject(
-            stage::SCHEMA_VALIDATION,
-            format!("payload must be a JSON object, found {}", kind(value.get())),
-        ),
+        Ok(()) => {
+            reject(stage::SCHEMA_VALIDATION, format!("payload must be a JSON object, found {}", kind(value.get())))
+        }
         Err(error) => not_json(error),
     }
 }

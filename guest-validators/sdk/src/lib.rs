@@ -48,10 +48,7 @@
 mod allocator;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
-#[expect(
-    clippy::same_length_and_capacity,
-    reason = "generated: what the host hands over has no room to spare"
-)]
+#[expect(clippy::same_length_and_capacity, reason = "generated: what the host hands over has no room to spare")]
 pub mod bindings;
 pub mod decimal;
 pub mod error;

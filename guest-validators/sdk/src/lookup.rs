@@ -18,9 +18,7 @@ pub trait Lookup {
 /// Tables of rows for tests, as `(table, key, row)`.
 impl Lookup for &[(&str, Value, Vec<Value>)] {
     fn get(&self, table: &str, key: Value) -> Option<Vec<Value>> {
-        self.iter()
-            .find(|(name, known, _)| *name == table && *known == key)
-            .map(|(_, _, row)| row.clone())
+        self.iter().find(|(name, known, _)| *name == table && *known == key).map(|(_, _, row)| row.clone())
     }
 }
 
@@ -45,10 +43,7 @@ pub struct Table<K, R> {
 impl<K: Cell, R: Row> Table<K, R> {
     /// The table of that name.
     pub const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            types: PhantomData,
-        }
+        Self { name, types: PhantomData }
     }
 
     /// The row with that key, or none. Fails if the key is a computed value that its type cannot hold.
@@ -61,20 +56,12 @@ impl<K: Cell, R: Row> Table<K, R> {
             return Ok(None);
         };
         let row = R::from_values(values);
-        assert!(
-            row.is_some(),
-            "a row of table {} is not of its columns",
-            self.name
-        );
+        assert!(row.is_some(), "a row of table {} is not of its columns", self.name);
         Ok(row)
     }
 
     /// What the manifest says of the table.
     pub const fn describe(&self) -> TableDescription {
-        TableDescription {
-            name: self.name,
-            key: K::KIND,
-            columns: R::COLUMNS,
-        }
+        TableDescription { name: self.name, key: K::KIND, columns: R::COLUMNS }
     }
 }

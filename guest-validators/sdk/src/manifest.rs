@@ -51,10 +51,7 @@ impl Manifest {
     /// As [`with_output`](Self::with_output), for a rule with look-ups.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_output_of_lookup<R: Row>(
-        mut self,
-        _rule: fn(&Event, &dyn Lookup) -> Verdict<R>,
-    ) -> Self {
+    pub fn with_output_of_lookup<R: Row>(mut self, _rule: fn(&Event, &dyn Lookup) -> Verdict<R>) -> Self {
         self.columns = R::COLUMNS;
         self.event_time = R::EVENT_TIME;
         self
@@ -63,10 +60,7 @@ impl Manifest {
     /// With the columns that the enricher `_rule` reads and adds.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_input_and_output<I: Row, R: Row>(
-        mut self,
-        _rule: fn(I, &dyn Lookup) -> Verdict<R>,
-    ) -> Self {
+    pub fn with_input_and_output<I: Row, R: Row>(mut self, _rule: fn(I, &dyn Lookup) -> Verdict<R>) -> Self {
         self.inputs = I::COLUMNS;
         self.columns = R::COLUMNS;
         self
@@ -76,10 +70,7 @@ impl Manifest {
 /// Refuses a list of names that is empty where it must not be, or that repeats one. For the macros.
 #[doc(hidden)]
 pub const fn check_names(names: &[&str], may_be_empty: bool) {
-    assert!(
-        may_be_empty || !names.is_empty(),
-        "a validator judges at least one event version"
-    );
+    assert!(may_be_empty || !names.is_empty(), "a validator judges at least one event version");
     let mut at = 0;
     while at < names.len() {
         assert!(!names[at].is_empty(), "a name must not be empty");

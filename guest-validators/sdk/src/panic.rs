@@ -19,10 +19,7 @@ pub fn install_hook() {
 }
 
 /// The first [`MAX_PANIC_BYTES`] of what `text` displays, whole characters only, without building the rest.
-#[cfg_attr(
-    not(any(target_arch = "wasm32", test)),
-    expect(dead_code, reason = "a component uses it, and its tests")
-)]
+#[cfg_attr(not(any(target_arch = "wasm32", test)), expect(dead_code, reason = "a component uses it, and its tests"))]
 fn clipped(text: &impl fmt::Display) -> String {
     let mut clip = Clip(String::new());
     // An error says that the clip is full.
@@ -37,11 +34,7 @@ impl Write for Clip {
         let room = MAX_PANIC_BYTES - self.0.len();
         let fitting = text.floor_char_boundary(room);
         self.0.push_str(&text[..fitting]);
-        if fitting == text.len() {
-            Ok(())
-        } else {
-            Err(fmt::Error)
-        }
+        if fitting == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }
 

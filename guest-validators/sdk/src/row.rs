@@ -106,27 +106,19 @@ macro_rules! row {
 /// The column of a field. For [`row!`](crate::row!).
 #[doc(hidden)]
 pub const fn column<T: Cell>(name: &'static str) -> Column {
-    Column {
-        name: without_raw_prefix(name),
-        kind: T::KIND,
-        nullable: T::NULLABLE,
-    }
+    Column { name: without_raw_prefix(name), kind: T::KIND, nullable: T::NULLABLE }
 }
 
 /// The value of a field. For [`row!`](crate::row!).
 #[doc(hidden)]
 #[inline]
 pub fn value<T: Cell>(name: &'static str, cell: T) -> Result<Value, FieldError> {
-    cell.into_value()
-        .map_err(|error| FieldError::new(without_raw_prefix(name), error))
+    cell.into_value().map_err(|error| FieldError::new(without_raw_prefix(name), error))
 }
 
 /// The name of the one event time column. For [`row!`](crate::row!).
 #[doc(hidden)]
-pub const fn event_time(
-    columns: &'static [Column],
-    is_event_time: &[bool],
-) -> Option<&'static str> {
+pub const fn event_time(columns: &'static [Column], is_event_time: &[bool]) -> Option<&'static str> {
     let mut found = None;
     let mut at = 0;
     while at < columns.len() {
@@ -145,10 +137,7 @@ pub const fn check(columns: &[Column]) {
     let mut at = 0;
     while at < columns.len() {
         let name = columns[at].name;
-        assert!(
-            name.is_ascii(),
-            "a column's name is of ASCII letters, digits and _"
-        );
+        assert!(name.is_ascii(), "a column's name is of ASCII letters, digits and _");
         let mut other = at + 1;
         while other < columns.len() {
             assert!(

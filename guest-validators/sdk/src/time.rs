@@ -72,9 +72,7 @@ impl fmt::Display for TimeError {
             Self::NoSuchTime => "must be a time of day between 00:00:00 and 23:59:59",
             Self::BelowMicroseconds => "must not be finer than a microsecond",
             Self::TooManyDigits => "must have at most 9 fraction digits",
-            Self::OutOfRange => {
-                "must be within 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z"
-            }
+            Self::OutOfRange => "must be within 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z",
         })
     }
 }
@@ -108,11 +106,7 @@ pub fn parse_rfc3339(text: &str) -> Result<i64, TimeError> {
     // Some millions of days cannot overflow, and a check of 64 bits is dear inside wasm.
     let seconds = i64::from(days).wrapping_mul(86_400) + i64::from(seconds - offset);
     let micros = seconds.wrapping_mul(1_000_000) + i64::from(fraction);
-    if (MIN_MICROS..=MAX_MICROS).contains(&micros) {
-        Ok(micros)
-    } else {
-        Err(TimeError::OutOfRange)
-    }
+    if (MIN_MICROS..=MAX_MICROS).contains(&micros) { Ok(micros) } else { Err(TimeError::OutOfRange) }
 }
 
 /// A time as RFC 3339 text with exactly six fraction digits and `Z`.
@@ -143,8 +137,7 @@ pub fn format_date(days: i32) -> String {
 
 fn days(year: i32, month: u8, day: u8) -> Result<i32, TimeError> {
     let date = NaiveDate::from_ymd_opt(year, month.into(), day.into()).filter(|_| year > 0);
-    date.map(|date| date.to_epoch_days())
-        .ok_or(TimeError::NoSuchDay)
+    date.map(|date| date.to_epoch_days()).ok_or(TimeError::NoSuchDay)
 }
 
 /// Year, month and day of exactly `YYYY-MM-DD`; whether there is such a day is not checked.
@@ -164,21 +157,12 @@ fn scan_time_of_day(text: &[u8]) -> Result<(i32, &[u8]), TimeError> {
     let [h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] = text else {
         return Err(TimeError::NotATime);
     };
-    let scan = || {
-        Some((
-            two_digits(*h1, *h2)?,
-            two_digits(*m1, *m2)?,
-            two_digits(*s1, *s2)?,
-        ))
-    };
+    let scan = || Some((two_digits(*h1, *h2)?, two_digits(*m1, *m2)?, two_digits(*s1, *s2)?));
     let (hour, minute, second) = scan().ok_or(TimeError::NotATime)?;
     if hour > 23 || minute > 59 || second > 59 {
         return Err(TimeError::NoSuchTime);
     }
-    Ok((
-        i32::from(hour) * 3600 + i32::from(minute) * 60 + i32::from(second),
-        rest,
-    ))
+    Ok((i32::from(hour) * 3600 + i32::from(minute) * 60 + i32::from(second), rest))
 }
 
 /// Microseconds of a fraction of a second, and what follows.
@@ -190,9 +174,7 @@ fn scan_fraction(text: &[u8]) -> Result<(i32, &[u8]), TimeError> {
         _ => return Err(TimeError::TooManyDigits),
     }
     let (digits, rest) = text.split_at(digits);
-    let micros = (0..6).fold(0, |sum, at| {
-        sum * 10 + digits.get(at).map_or(0, |digit| i32::from(digit - b'0'))
-    });
+    let micros = (0..6).fold(0, |sum, at| sum * 10 + digits.get(at).map_or(0, |digit| i32::from(digit - b'0')));
     if digits.iter().skip(6).any(|digit| *digit != b'0') {
         return Err(TimeError::BelowMicroseconds);
     }
@@ -205,9 +187,7 @@ fn scan_offset(text: &[u8]) -> Result<i32, TimeError> {
         [] => return Err(TimeError::MissingOffset),
         [b'Z' | b'z'] => return Ok(0),
         [sign, h1, h2] => (sign, two_digits(h1, h2), Some(0)),
-        [sign, h1, h2, m1, m2] | [sign, h1, h2, b':', m1, m2] => {
-            (sign, two_digits(h1, h2), two_digits(m1, m2))
-        }
+        [sign, h1, h2, m1, m2] | [sign, h1, h2, b':', m1, m2] => (sign, two_digits(h1, h2), two_digits(m1, m2)),
         _ => return Err(TimeError::BadOffset),
     };
     let (Some(hours @ 0..=23), Some(minutes @ 0..=59)) = (hours, minutes) else {

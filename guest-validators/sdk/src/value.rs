@@ -81,9 +81,7 @@ pub struct Timestamp(i64);
 impl Timestamp {
     /// The instant that many microseconds after 1970-01-01T00:00:00Z, unless it is outside years 1 to 9999.
     pub fn from_micros(micros: i64) -> Option<Self> {
-        (time::MIN_MICROS..=time::MAX_MICROS)
-            .contains(&micros)
-            .then_some(Self(micros))
+        (time::MIN_MICROS..=time::MAX_MICROS).contains(&micros).then_some(Self(micros))
     }
 
     /// Microseconds since 1970-01-01T00:00:00Z.
@@ -115,9 +113,7 @@ pub struct Date(i32);
 impl Date {
     /// The day that many days after 1970-01-01, unless it is outside years 1 to 9999.
     pub fn from_days(days: i32) -> Option<Self> {
-        (time::MIN_DAYS..=time::MAX_DAYS)
-            .contains(&days)
-            .then_some(Self(days))
+        (time::MIN_DAYS..=time::MAX_DAYS).contains(&days).then_some(Self(days))
     }
 
     /// Days since 1970-01-01.

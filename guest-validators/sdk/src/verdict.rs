@@ -40,10 +40,7 @@ pub struct Rejection {
 
 /// Rejects the event: it goes to quarantine under `stage`.
 pub fn reject<R>(stage: impl Into<Cow<'static, str>>, reason: impl Into<String>) -> Verdict<R> {
-    Err(NotAccepted::Reject(Rejection {
-        stage: stage.into(),
-        reason: reason.into(),
-    }))
+    Err(NotAccepted::Reject(Rejection { stage: stage.into(), reason: reason.into() }))
 }
 
 /// Ignores the event: it is counted and written nowhere.
@@ -67,9 +64,6 @@ impl<T, E: fmt::Display> OrReject<T> for Result<T, E> {
 impl From<FieldError> for NotAccepted {
     fn from(error: FieldError) -> Self {
         let reason = format!("Invalid {}: {error}", error.name());
-        Self::Reject(Rejection {
-            stage: Cow::Borrowed(stage::SCHEMA_VALIDATION),
-            reason,
-        })
+        Self::Reject(Rejection { stage: Cow::Borrowed(stage::SCHEMA_VALIDATION), reason })
     }
 }

@@ -28,12 +28,7 @@ impl<'a> Number<'a> {
             [b'e' | b'E', rest @ ..] => scan_exponent(rest)?,
             _ => return None,
         };
-        Some(Self {
-            negative,
-            integer,
-            fraction,
-            exponent,
-        })
+        Some(Self { negative, integer, fraction, exponent })
     }
 
     /// The digits without the zeros that carry nothing, at either end.
@@ -73,10 +68,7 @@ fn scan_exponent(text: &[u8]) -> Option<i64> {
     let (digits, []) = split_digits(text)? else {
         return None;
     };
-    let magnitude = digits.iter().fold(0i64, |sum, byte| {
-        sum.saturating_mul(10)
-            .saturating_add(i64::from(byte - b'0'))
-    });
+    let magnitude = digits.iter().fold(0i64, |sum, byte| sum.saturating_mul(10).saturating_add(i64::from(byte - b'0')));
     // Halved so that adding the length of a text cannot overflow.
     let magnitude = magnitude.min(i64::MAX / 2);
     Some(if negative { -magnitude } else { magnitude })
@@ -87,12 +79,7 @@ fn trim_start(digits: &[u8]) -> &[u8] {
 }
 
 fn trim_end(digits: &[u8]) -> &[u8] {
-    &digits[..digits.len()
-        - digits
-            .iter()
-            .rev()
-            .take_while(|byte| **byte == b'0')
-            .count()]
+    &digits[..digits.len() - digits.iter().rev().take_while(|byte| **byte == b'0').count()]
 }
 
 /// A length as a number that can be subtracted from.

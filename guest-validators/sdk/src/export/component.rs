@@ -22,17 +22,9 @@ impl Lookup for HostLookup {
 
 /// Judges an event that came from the host.
 #[inline]
-pub fn validate<R: Row>(
-    event: types::Event,
-    judge: impl FnOnce(&Event) -> Verdict<R>,
-) -> types::Verdict {
+pub fn validate<R: Row>(event: types::Event, judge: impl FnOnce(&Event) -> Verdict<R>) -> types::Verdict {
     panic::install_hook();
-    let event = Event::from_parts(
-        event.payload,
-        event.attributes,
-        event.message_id,
-        event.publish_time,
-    );
+    let event = Event::from_parts(event.payload, event.attributes, event.message_id, event.publish_time);
     verdict(judge(&event))
 }
 
@@ -41,13 +33,10 @@ pub fn validate<R: Row>(
 /// # Panics
 ///
 /// If the values are not of the columns that the manifest asks for, which the host rules out.
-pub fn enrich<I: Row, R: Row>(
-    inputs: types::Row,
-    enrich: impl FnOnce(I, &dyn Lookup) -> Verdict<R>,
-) -> types::Verdict {
+pub fn enrich<I: Row, R: Row>(inputs: types::Row, enrich: impl FnOnce(I, &dyn Lookup) -> Verdict<R>) -> types::Verdict {
     panic::install_hook();
-    let input = I::from_values(inputs.into_iter().map(Value::from).collect())
-        .expect("the inputs are those of the manifest");
+    let input =
+        I::from_values(inputs.into_iter().map(Value::from).collect()).expect("the inputs are those of the manifest");
     verdict(enrich(input, &HostLookup))
 }
 
@@ -55,10 +44,9 @@ pub fn enrich<I: Row, R: Row>(
 fn verdict<R: Row>(verdict: Verdict<R>) -> types::Verdict {
     match verdict.and_then(|row| row.into_values().map_err(NotAccepted::from)) {
         Ok(values) => types::Verdict::Accept(values.into_iter().map(types::Value::from).collect()),
-        Err(NotAccepted::Reject(rejection)) => types::Verdict::Reject(types::Rejection {
-            stage: rejection.stage.into_owned(),
-            reason: rejection.reason,
-        }),
+        Err(NotAccepted::Reject(rejection)) => {
+            types::Verdict::Reject(types::Rejection { stage: rejection.stage.into_owned(), reason: rejection.reason })
+        }
         Err(NotAccepted::Ignore(why)) => types::Verdict::Ignore(why),
     }
 }
@@ -138,6 +126,4 @@ macro_rules! value_conversions {
     };
 }
 
-value_conversions!(
-    Boolean, Int64, Float64, Numeric, Text, Bytes, Timestamp, Date, Json
-);
+value_conversions!(Boolean, Int64, Float64, Numeric, Text, Bytes, Timestamp, Date, Json);

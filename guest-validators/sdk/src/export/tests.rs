@@ -41,11 +41,8 @@ mod full {
 
     #[test]
     fn a_rule_looks_things_up_in_a_fake_table() {
-        let tables: &[_] = &[(
-            "airports",
-            Value::Text("JFK".to_owned()),
-            vec![Value::Text("New York".to_owned()), Value::Null],
-        )];
+        let tables: &[_] =
+            &[("airports", Value::Text("JFK".to_owned()), vec![Value::Text("New York".to_owned()), Value::Null])];
         assert_eq!(validate(&Event::new(""), &tables), ignore("New York"));
         let tables: &[_] = &[];
         assert_eq!(validate(&Event::new(""), &tables), ignore(""));
@@ -56,16 +53,11 @@ mod full {
 fn a_manifest_takes_name_and_version_from_the_package() {
     assert_eq!(plain::validate(&Event::new("")), ignore("a test"));
     let manifest = plain::manifest();
-    assert_eq!(
-        (manifest.name, manifest.version),
-        ("preflight-sdk", env!("CARGO_PKG_VERSION"))
-    );
+    assert_eq!((manifest.name, manifest.version), ("preflight-sdk", env!("CARGO_PKG_VERSION")));
     assert_eq!(manifest.event_versions, ["1"]);
     assert_eq!(manifest.columns, Seat::COLUMNS);
     assert_eq!(manifest.event_time, Some("booked_at"));
-    assert!(
-        manifest.attributes.is_empty() && manifest.tables.is_empty() && manifest.inputs.is_empty()
-    );
+    assert!(manifest.attributes.is_empty() && manifest.tables.is_empty() && manifest.inputs.is_empty());
 }
 
 #[test]

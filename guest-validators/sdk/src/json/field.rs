@@ -22,10 +22,7 @@ pub struct Field<'f> {
 }
 
 impl<'f> Field<'f> {
-    pub(super) const NULL: Self = Self {
-        name: "",
-        raw: "null",
-    };
+    pub(super) const NULL: Self = Self { name: "", raw: "null" };
 
     #[inline]
     pub(super) fn new(name: &'f str, raw: &'f str) -> Self {
@@ -79,14 +76,10 @@ impl<'f> Field<'f> {
 
     /// The integer of a number, or of a string that is written like one. `1.0` and `1e3` are integers: the value decides.
     pub fn int64(self) -> Result<i64, FieldError> {
-        const RANGE: &str =
-            "must be an integer between -9223372036854775808 and 9223372036854775807";
+        const RANGE: &str = "must be an integer between -9223372036854775808 and 9223372036854775807";
         let text = self.scalar("an integer")?;
         let value = decimal::parse(&text).map_err(|_| self.found(RANGE, &text))?;
-        let integer = value
-            .is_integer()
-            .then(|| i64::try_from(value).ok())
-            .flatten();
+        let integer = value.is_integer().then(|| i64::try_from(value).ok()).flatten();
         integer.ok_or_else(|| self.found(RANGE, &text))
     }
 
@@ -116,9 +109,7 @@ impl<'f> Field<'f> {
     pub fn timestamp(self) -> Result<Timestamp, FieldError> {
         let text = self.string("a time")?;
         match time::parse_rfc3339(&text) {
-            Ok(micros) => {
-                Ok(Timestamp::from_micros(micros).expect("the grammar ends with the range"))
-            }
+            Ok(micros) => Ok(Timestamp::from_micros(micros).expect("the grammar ends with the range")),
             // The seed's wording, which says all without the input.
             Err(error @ time::TimeError::MissingOffset) => Err(self.error(error)),
             Err(error) => Err(self.found(error, &text)),
@@ -150,12 +141,9 @@ impl<'f> Field<'f> {
         if !self.raw.starts_with('[') {
             return Err(self.wrong_type("a list"));
         }
-        let values: Vec<&RawValue> = serde_json::from_str(self.raw)
-            .map_err(|error| self.error(format!("must be a list: {error}")))?;
-        Ok(values
-            .into_iter()
-            .map(|value| Self::new(self.name, value.get()))
-            .collect())
+        let values: Vec<&RawValue> =
+            serde_json::from_str(self.raw).map_err(|error| self.error(format!("must be a list: {error}")))?;
+        Ok(values.into_iter().map(|value| Self::new(self.name, value.get())).collect())
     }
 
     /// An error about this field, from a predicate such as `must be an even number`.
@@ -193,17 +181,13 @@ impl<'f> Field<'f> {
         if string::find_special(inside.as_bytes()) == inside.len() {
             return Ok(Cow::Borrowed(inside));
         }
-        let text = serde_json::from_str(self.raw)
-            .map_err(|error| self.error(format!("must be {wanted}: {error}")))?;
+        let text = serde_json::from_str(self.raw).map_err(|error| self.error(format!("must be {wanted}: {error}")))?;
         Ok(Cow::Owned(text))
     }
 
     fn limited(self, text: Cow<'_, str>, max_bytes: usize) -> Result<Text, FieldError> {
         if text.len() > max_bytes {
-            return Err(self.error(format!(
-                "must have at most {max_bytes} bytes, found {}",
-                text.len()
-            )));
+            return Err(self.error(format!("must have at most {max_bytes} bytes, found {}", text.len())));
         }
         Ok(text.into_owned())
     }
@@ -212,7 +196,5 @@ impl<'f> Field<'f> {
 #[inline]
 fn is_blank(text: &str) -> bool {
     // Nearly every text starts with something that shows.
-    text.as_bytes()
-        .first()
-        .is_none_or(|first| first.is_ascii_whitespace() && text.trim_ascii_start().is_empty())
+    text.as_bytes().first().is_none_or(|first| first.is_ascii_whitespace() && text.trim_ascii_start().is_empty())
 }

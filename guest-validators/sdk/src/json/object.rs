@@ -54,17 +54,12 @@ impl<'a> Object<'a> {
 
     /// All fields, nulls included, in the order in which they were written.
     pub fn fields(&self) -> impl Iterator<Item = Field<'_>> {
-        self.fields
-            .iter()
-            .map(|(key, value)| Field::new(key, value))
+        self.fields.iter().map(|(key, value)| Field::new(key, value))
     }
 
     /// The fields of those names, or a rejection that lists what is missing or null. [`require!`](crate::require!) is the way to call it:
     /// there names and variables cannot get out of step.
-    pub fn required<'f, const N: usize>(
-        &'f self,
-        names: [&'static str; N],
-    ) -> Verdict<Fields<'f, N>> {
+    pub fn required<'f, const N: usize>(&'f self, names: [&'static str; N]) -> Verdict<Fields<'f, N>> {
         let mut required = [Field::NULL; N];
         // Events mostly have their fields in the order in which the rule names them.
         let mut likely = self.fields.iter();
@@ -84,32 +79,21 @@ impl<'a> Object<'a> {
     #[cold]
     fn incomplete<R>(&self, names: &[&'static str]) -> Verdict<R> {
         let list = |wanted: fn(Option<Field<'_>>) -> bool| {
-            let mut names: Vec<_> = names
-                .iter()
-                .copied()
-                .filter(|name| wanted(self.find(name)))
-                .collect();
+            let mut names: Vec<_> = names.iter().copied().filter(|name| wanted(self.find(name))).collect();
             names.sort_unstable();
             names.join(", ")
         };
         let missing = list(|field| field.is_none());
         if !missing.is_empty() {
-            return reject(
-                stage::SCHEMA_VALIDATION,
-                format!("Missing required fields: {missing}"),
-            );
+            return reject(stage::SCHEMA_VALIDATION, format!("Missing required fields: {missing}"));
         }
         let null = list(|field| field.is_some_and(Field::is_null));
-        reject(
-            stage::SCHEMA_VALIDATION,
-            format!("Required fields must not be null: {null}"),
-        )
+        reject(stage::SCHEMA_VALIDATION, format!("Required fields must not be null: {null}"))
     }
 
     /// The text of a field, or `default` if it is absent or null. See [`Field::text`].
     pub fn text_or(&self, name: &str, default: &str) -> Result<Text, FieldError> {
-        self.get(name)
-            .map_or_else(|| Ok(default.to_owned()), Field::text)
+        self.get(name).map_or_else(|| Ok(default.to_owned()), Field::text)
     }
 }
 

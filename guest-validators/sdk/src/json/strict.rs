@@ -15,13 +15,7 @@ pub(super) fn check(value: &str, depth: usize) -> Result<(), String> {
         // Most values are strings without a backslash.
         Some(b'"') if string::find_special(&value.as_bytes()[1..]) + 2 == value.len() => Ok(()),
         Some(b'"') => check_string(&Scanned::at_start(value)),
-        Some(b'{' | b'[') => Walk {
-            text: value,
-            depth,
-            keys: Vec::new(),
-            open: Vec::new(),
-        }
-        .run(),
+        Some(b'{' | b'[') => Walk { text: value, depth, keys: Vec::new(), open: Vec::new() }.run(),
         _ => Ok(()),
     }
 }
@@ -99,17 +93,10 @@ pub(super) fn check_unique<T>(items: &[T], key: impl Fn(&T) -> &str) -> Result<(
 }
 
 fn check_string(string: &Scanned<'_>) -> Result<(), String> {
-    if string.has_lone_surrogate() {
-        Err(lone_surrogate(string))
-    } else {
-        Ok(())
-    }
+    if string.has_lone_surrogate() { Err(lone_surrogate(string)) } else { Ok(()) }
 }
 
 #[cold]
 fn lone_surrogate(string: &Scanned<'_>) -> String {
-    format!(
-        "half a surrogate pair in the string {}",
-        quote(string::unquote(string.raw))
-    )
+    format!("half a surrogate pair in the string {}", quote(string::unquote(string.raw)))
 }

@@ -22,10 +22,7 @@ impl<'a> Scanned<'a> {
             end += 2;
             end += find_special(&bytes[end..]);
         }
-        Self {
-            raw: &text[..=end],
-            escaped,
-        }
+        Self { raw: &text[..=end], escaped }
     }
 
     /// Its text, or none if it holds half a surrogate pair.
@@ -74,10 +71,7 @@ pub(super) fn find_special(bytes: &[u8]) -> usize {
         at += 8;
         rest = after;
     }
-    at + rest
-        .iter()
-        .take_while(|byte| !matches!(byte, b'"' | b'\\'))
-        .count()
+    at + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\')).count()
 }
 
 fn has_lone_surrogate(raw: &[u8]) -> bool {
@@ -102,7 +96,5 @@ fn code_unit(text: &[u8]) -> Option<u32> {
     let [b'\\', b'u', digits @ ..] = text else {
         return None;
     };
-    digits.get(..4)?.iter().try_fold(0, |unit, digit| {
-        Some(unit * 16 + char::from(*digit).to_digit(16)?)
-    })
+    digits.get(..4)?.iter().try_fold(0, |unit, digit| Some(unit * 16 + char::from(*digit).to_digit(16)?))
 }

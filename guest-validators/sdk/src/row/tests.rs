@@ -37,33 +37,10 @@ fn everything() -> Everything {
 
 #[test]
 fn columns_come_from_the_fields() {
-    let names: Vec<_> = Everything::COLUMNS
-        .iter()
-        .map(|column| column.name)
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "flag", "count", "ratio", "amount", "name", "type", "raw", "seen", "happened", "day",
-            "extra"
-        ]
-    );
-    assert_eq!(
-        Everything::COLUMNS[5],
-        Column {
-            name: "type",
-            kind: ColumnType::Text,
-            nullable: true
-        }
-    );
-    assert_eq!(
-        Everything::COLUMNS[8],
-        Column {
-            name: "happened",
-            kind: ColumnType::Timestamp,
-            nullable: false
-        }
-    );
+    let names: Vec<_> = Everything::COLUMNS.iter().map(|column| column.name).collect();
+    assert_eq!(names, ["flag", "count", "ratio", "amount", "name", "type", "raw", "seen", "happened", "day", "extra"]);
+    assert_eq!(Everything::COLUMNS[5], Column { name: "type", kind: ColumnType::Text, nullable: true });
+    assert_eq!(Everything::COLUMNS[8], Column { name: "happened", kind: ColumnType::Timestamp, nullable: false });
     assert_eq!(Everything::EVENT_TIME, Some("happened"));
 }
 
@@ -107,20 +84,11 @@ fn values_that_do_not_fit_the_columns_make_no_row() {
 
 #[test]
 fn a_computed_value_that_its_column_cannot_hold_is_named() {
-    let third = Everything {
-        amount: Numeric::ONE / Numeric::from(3),
-        ..everything()
-    };
+    let third = Everything { amount: Numeric::ONE / Numeric::from(3), ..everything() };
     assert_eq!(
         third.into_values().unwrap_err().to_string(),
         "amount must have at most 9 digits after the decimal point"
     );
-    let nan = Everything {
-        ratio: Some(f64::NAN),
-        ..everything()
-    };
-    assert_eq!(
-        nan.into_values().unwrap_err().to_string(),
-        "ratio must be a finite number"
-    );
+    let nan = Everything { ratio: Some(f64::NAN), ..everything() };
+    assert_eq!(nan.into_values().unwrap_err().to_string(), "ratio must be a finite number");
 }

@@ -50,11 +50,7 @@ impl<T: NeverNull> Cell for Option<T> {
     }
 
     fn from_value(value: Value) -> Option<Self> {
-        if value == Value::Null {
-            Some(None)
-        } else {
-            T::from_value(value).map(Some)
-        }
+        if value == Value::Null { Some(None) } else { T::from_value(value).map(Some) }
     }
 }
 
@@ -83,30 +79,14 @@ macro_rules! cell {
 
 cell!(bool, Boolean, Ok, Some);
 cell!(i64, Int64, Ok, Some);
-cell!(
-    f64,
-    Float64,
-    |value| if value.is_finite() {
-        Ok(value)
-    } else {
-        Err(Unfit::NotFinite)
-    },
-    Some
-);
-cell!(
-    Numeric,
-    Numeric,
-    |value| decimal::to_canonical(value).map_err(Unfit::Decimal),
-    |text: String| decimal::parse(&text).ok()
-);
+cell!(f64, Float64, |value| if value.is_finite() { Ok(value) } else { Err(Unfit::NotFinite) }, Some);
+cell!(Numeric, Numeric, |value| decimal::to_canonical(value).map_err(Unfit::Decimal), |text: String| decimal::parse(
+    &text
+)
+.ok());
 cell!(Text, Text, Ok, Some);
 cell!(Bytes, Bytes, Ok, Some);
-cell!(
-    Timestamp,
-    Timestamp,
-    |time| Ok(time.micros()),
-    Timestamp::from_micros
-);
+cell!(Timestamp, Timestamp, |time| Ok(time.micros()), Timestamp::from_micros);
 cell!(EventTime, Timestamp, |time| Ok(time.0.micros()), |micros| Timestamp::from_micros(micros).map(EventTime), event_time: true);
 cell!(Date, Date, |date| Ok(date.days()), Date::from_days);
 cell!(Json, Json, |json| Ok(json.0), |text| Some(Json(text)));

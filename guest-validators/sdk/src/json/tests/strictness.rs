@@ -19,25 +19,15 @@ fn not_json(payload: impl AsRef<[u8]>) -> String {
 }
 
 fn nested(open: &str, close: &str, levels: usize) -> String {
-    format!(
-        r#"{{"a":{}1{}}}"#,
-        open.repeat(levels),
-        close.repeat(levels)
-    )
+    format!(r#"{{"a":{}1{}}}"#, open.repeat(levels), close.repeat(levels))
 }
 
 #[test]
 fn fields_keep_their_order_and_their_text() {
     let object = read(b" {\"b\": 1.50e0 ,\"a\":[1, 2],\n\"\\u0063\":\"x\\ty\"} \r\n").unwrap();
-    let fields: Vec<_> = object
-        .fields()
-        .map(|field| (field.name().to_owned(), field.raw().to_owned()))
-        .collect();
+    let fields: Vec<_> = object.fields().map(|field| (field.name().to_owned(), field.raw().to_owned())).collect();
     let expected = [("b", "1.50e0"), ("a", "[1, 2]"), ("c", r#""x\ty""#)];
-    assert_eq!(
-        fields,
-        expected.map(|(name, raw)| (name.to_owned(), raw.to_owned()))
-    );
+    assert_eq!(fields, expected.map(|(name, raw)| (name.to_owned(), raw.to_owned())));
     assert_eq!(object.get("c").unwrap().text().as_deref(), Ok("x\ty"));
 }
 
@@ -75,10 +65,9 @@ fn a_duplicate_key_is_refused_at_any_depth_and_however_it_is_written() {
 
 #[test]
 fn the_same_key_in_two_objects_is_no_duplicate() {
-    for payload in [
-        r#"{"a":{"a":{"a":1},"b":{"a":1}},"b":[{"a":1},{"a":"\"a\":1,\"a\""}]}"#,
-        r#"{"a":["a","a",{"b":"a"}],"A":1}"#,
-    ] {
+    for payload in
+        [r#"{"a":{"a":{"a":1},"b":{"a":1}},"b":[{"a":1},{"a":"\"a\":1,\"a\""}]}"#, r#"{"a":["a","a",{"b":"a"}],"A":1}"#]
+    {
         assert!(read(payload.as_bytes()).is_ok(), "{payload}");
     }
 }
@@ -87,9 +76,7 @@ fn the_same_key_in_two_objects_is_no_duplicate() {
 fn a_duplicate_among_thousands_of_keys_is_found_in_good_time() {
     let started = Instant::now();
     for wrap in [("", ""), (r#"{"nested":"#, "}")] {
-        let keys: Vec<_> = (0..200_000)
-            .map(|key| format!(r#""k{key}":{key}"#))
-            .collect();
+        let keys: Vec<_> = (0..200_000).map(|key| format!(r#""k{key}":{key}"#)).collect();
         let unique = format!("{}{{{}}}{}", wrap.0, keys.join(","), wrap.1);
         assert!(read(unique.as_bytes()).is_ok());
         let twice = format!(r#"{}{{{},"k7":0}}{}"#, wrap.0, keys.join(","), wrap.1);
@@ -104,33 +91,17 @@ fn a_byte_order_mark_is_refused() {
     for payload in ["\u{feff}{}", "\u{feff}", " \u{feff}{}"] {
         assert_eq!(not_json(payload), "payload starts with a byte order mark");
     }
-    assert_eq!(
-        not_json([0xFF, 0xFE, b'{', 0, b'}', 0]),
-        "payload is not UTF-8: bad byte at offset 0"
-    );
+    assert_eq!(not_json([0xFF, 0xFE, b'{', 0, b'}', 0]), "payload is not UTF-8: bad byte at offset 0");
 }
 
 #[test]
 fn bytes_that_are_not_utf8_are_refused_wherever_they_are() {
-    for bad in [
-        &b"\xE9"[..],
-        b"\xC0\xAF",
-        b"\xED\xA0\x80",
-        b"\xF5\x80\x80\x80",
-        b"\x80",
-        b"\xE2\x82",
-    ] {
-        for (before, after) in [
-            (r#"{"a":""#, r#""}"#),
-            (r#"{""#, r#"":1}"#),
-            (r#"{"a":[{"b":""#, r#""}]}"#),
-            ("{} ", ""),
-        ] {
+    for bad in [&b"\xE9"[..], b"\xC0\xAF", b"\xED\xA0\x80", b"\xF5\x80\x80\x80", b"\x80", b"\xE2\x82"] {
+        for (before, after) in
+            [(r#"{"a":""#, r#""}"#), (r#"{""#, r#"":1}"#), (r#"{"a":[{"b":""#, r#""}]}"#), ("{} ", "")]
+        {
             let payload = [before.as_bytes(), bad, after.as_bytes()].concat();
-            assert_eq!(
-                not_json(payload),
-                format!("payload is not UTF-8: bad byte at offset {}", before.len())
-            );
+            assert_eq!(not_json(payload), format!("payload is not UTF-8: bad byte at offset {}", before.len()));
         }
     }
 }
@@ -155,16 +126,10 @@ fn half_a_surrogate_pair_is_refused_in_values_and_keys_at_any_depth() {
             ("[\"", "\"]"),
         ] {
             let reason = not_json(format!("{before}{half}{after}"));
-            assert!(
-                reason.starts_with("half a surrogate pair in the string "),
-                "{half}: {reason}"
-            );
+            assert!(reason.starts_with("half a surrogate pair in the string "), "{half}: {reason}");
         }
         let reason = not_json(format!("{{\"{half}\":1}}"));
-        assert!(
-            reason.contains("hex escape") || reason.contains("surrogate"),
-            "{half}: {reason}"
-        );
+        assert!(reason.contains("hex escape") || reason.contains("surrogate"), "{half}: {reason}");
     }
 }
 
@@ -179,15 +144,7 @@ fn escapes_that_mean_something_are_kept() {
         (r#"12345678\"12345678"#, "12345678\"12345678"),
     ] {
         let payload = format!(r#"{{"k":[{{"x":"{escaped}","{escaped}":0}}],"a":"{escaped}"}}"#);
-        assert_eq!(
-            read(payload.as_bytes())
-                .unwrap()
-                .get("a")
-                .unwrap()
-                .text()
-                .as_deref(),
-            Ok(text)
-        );
+        assert_eq!(read(payload.as_bytes()).unwrap().get("a").unwrap().text().as_deref(), Ok(text));
     }
 }
 
@@ -196,31 +153,19 @@ fn depth_is_bounded_without_recursion() {
     let deepest = MAX_DEPTH - 1;
     for (open, close) in [("[", "]"), (r#"{"b":"#, "}"), (r#"[{"b":"#, "}]")] {
         let levels = deepest / open.matches(['[', '{']).count();
-        assert!(
-            read(nested(open, close, levels).as_bytes()).is_ok(),
-            "{open}"
-        );
+        assert!(read(nested(open, close, levels).as_bytes()).is_ok(), "{open}");
         for more in [levels + 1, 10_000, 100_000] {
-            assert_eq!(
-                not_json(nested(open, close, more)),
-                "nested deeper than 64 levels"
-            );
+            assert_eq!(not_json(nested(open, close, more)), "nested deeper than 64 levels");
         }
     }
     assert!(not_json("[".repeat(100_000)).starts_with("EOF while parsing a list"));
-    assert_eq!(
-        not_json("[".repeat(100_000) + &"]".repeat(100_000)),
-        "nested deeper than 64 levels"
-    );
+    assert_eq!(not_json("[".repeat(100_000) + &"]".repeat(100_000)), "nested deeper than 64 levels");
 }
 
 #[test]
 fn nothing_may_follow_the_object() {
     for tail in ["#", "{}", "\0", "x", ",", "}"] {
-        assert!(
-            not_json(format!("{{}}{tail}")).starts_with("trailing characters"),
-            "{tail}"
-        );
+        assert!(not_json(format!("{{}}{tail}")).starts_with("trailing characters"), "{tail}");
     }
 }
 
@@ -265,8 +210,7 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
     leaf.prop_recursive(6, 64, 8, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..8).prop_map(Into::into),
-            prop::collection::hash_map(".{0,6}", inner, 0..24)
-                .prop_map(|map| map.into_iter().collect()),
+            prop::collection::hash_map(".{0,6}", inner, 0..24).prop_map(|map| map.into_iter().collect()),
         ]
     })
 }

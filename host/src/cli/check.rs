@@ -1,0 +1,63 @@
+//! `preflight check`: all refusals, no event read.
+
+use super::{Ended, PipelineArgs, output};
+use crate::config::{Config, ConfigError};
+use crate::pipeline::{Prepared, prepare};
+use crate::warehouse::sqlite::create_statement;
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// The pipeline file
+    file: PathBuf,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn check(args: &CheckArgs) -> Ended {
+    let checked = args.pipeline.load(&args.file).and_then(|config| Ok((prepare_named(&config, args)?, config)));
+    match checked {
+        Ok((prepared, config)) => {
+            passed(args, &config, &prepared);
+            Ended::Done
+        }
+        Err(error) if args.json => {
+            let problems: Vec<_> =
+                error.0.iter().map(|p| json!({ "origin": p.origin, "key": p.key, "problem": p.what })).collect();
+            output::json(&json!({ "ok": false, "problems": problems }));
+            Ended::Refused(error.into())
+        }
+        Err(error) => Ended::Refused(error.into()),
+    }
+}
+
+/// Prepares the pipeline; problems found there get the file and line of their keys too.
+fn prepare_named(config: &Config, args: &CheckArgs) -> Result<Prepared, ConfigError> {
+    prepare(config).map_err(|error| args.pipeline.locate(&args.file, error))
+}
+
+fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
+    let rules = prepared.rules.rules();
+    if args.json {
+        let rules: Vec<_> = rules
+            .iter()
+            .map(|(version, rule)| json!({ "event_version": version, "rule": rule.label, "digest": rule.digest }))
+            .collect();
+        let tables: Vec<_> = prepared.new_tables.iter().map(|table| &table.name).collect();
+        output::json(&json!({ "ok": true, "pipeline": config.name, "rules": rules, "tables_to_make": tables }));
+        return;
+    }
+    let mut text = format!("{}: every check passed\n", config.name);
+    for (version, rule) in rules {
+        text.push_str(&format!("  event version {version}: {} ({})\n", rule.label, rule.digest));
+    }
+    for table in &prepared.new_tables {
+        text.push_str(&format!("a run will make this table:\n{};\n", create_statement(table)));
+    }
+    output::print(&text);
+}

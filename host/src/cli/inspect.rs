@@ -1,0 +1,77 @@
+//! `preflight inspect`: what a component says of itself.
+
+use super::{Ended, output};
+use crate::rules::cache::CodeCache;
+use crate::rules::{Limits, Rule, Sandbox, load};
+use anyhow::anyhow;
+use clap::Args;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+pub(super) struct InspectArgs {
+    /// The component
+    component: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn inspect(args: &InspectArgs) -> Ended {
+    let rule = match load_one(&args.component) {
+        Ok((_, rule)) => rule,
+        Err(error) => return Ended::Refused(error),
+    };
+    if args.json {
+        output::json(&as_json(&rule));
+    } else {
+        output::print(&as_text(&rule));
+    }
+    Ended::Done
+}
+
+/// Loads a component outside a pipeline, with default limits.
+pub(super) fn load_one(path: &Path) -> anyhow::Result<(Sandbox, Rule)> {
+    let sandbox = Sandbox::new().map_err(|error| anyhow!("the sandbox cannot start on this machine: {error:#}"))?;
+    let cache = CodeCache::new(crate::config::default_cache());
+    let rule = load::file(&sandbox, &Limits::default(), &cache, path)
+        .map_err(|error| anyhow!("{}: {error}", path.display()))?;
+    Ok((sandbox, rule))
+}
+
+fn as_json(rule: &Rule) -> serde_json::Value {
+    let manifest = &rule.manifest;
+    json!({
+        "name": manifest.name,
+        "version": manifest.version,
+        "event_versions": manifest.event_versions,
+        "attributes": manifest.attributes,
+        "columns": manifest.columns,
+        "event_time": manifest.event_time.map(|index| &manifest.columns[index].name),
+        "imports": rule.imports,
+        "size": rule.size,
+        "digest": rule.digest,
+    })
+}
+
+fn as_text(rule: &Rule) -> String {
+    let manifest = &rule.manifest;
+    let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        writeln!(text, "{name:<15} {value}").expect("writing to a string cannot fail");
+    };
+    line("name", &manifest.name);
+    line("version", &manifest.version);
+    line("event versions", &list(&manifest.event_versions));
+    line("attributes", &list(&manifest.attributes));
+    line("imports", &list(&rule.imports));
+    line("size", &format!("{} bytes", rule.size));
+    line("sha256", &rule.digest.hex());
+    for (index, column) in manifest.columns.iter().enumerate() {
+        let event_time = if manifest.event_time == Some(index) { " (event time)" } else { "" };
+        line(if index == 0 { "columns" } else { "" }, &format!("{column}{event_time}"));
+    }
+    text
+}

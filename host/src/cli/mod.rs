@@ -1,0 +1,123 @@
+//! The command line.
+//!
+//! Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), 2 wrong usage or configuration.
+
+mod check;
+mod inspect;
+mod output;
+mod pack;
+mod run;
+mod test;
+
+use crate::config::{Config, ConfigError, Layers};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PREFLIGHT_COMMIT"), ")");
+
+/// Runs validation rules, as sandboxed WebAssembly components, over streams and files.
+#[derive(Debug, Parser)]
+#[command(name = "preflight", version = VERSION, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run pipelines until their sources end, or until SIGTERM or Ctrl-C
+    Run(run::RunArgs),
+    /// Make every check a run makes before its first event, and read no event
+    Check(check::CheckArgs),
+    /// Turn a core module into a component
+    Pack(pack::PackArgs),
+    /// Show what a component says of itself: name, version, columns, imports, size, digest
+    Inspect(inspect::InspectArgs),
+    /// Judge fixtures with a component and show what differs
+    Test(test::TestArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What every command that takes a pipeline file has.
+#[derive(Debug, Args)]
+struct PipelineArgs {
+    /// Lay this file over the pipeline file; can be given several times
+    #[arg(long = "with", value_name = "OVERLAY")]
+    overlays: Vec<PathBuf>,
+    /// Set one key, as key.path=value; can be given several times
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+}
+
+impl PipelineArgs {
+    fn load(&self, file: &std::path::Path) -> Result<Config, ConfigError> {
+        Config::load(file, &self.overlays, &self.settings)
+    }
+
+    /// Gives the problems of a prepared pipeline the file and line of their keys.
+    fn locate(&self, file: &std::path::Path, mut error: ConfigError) -> ConfigError {
+        if let Ok(layers) = Layers::load(file, &self.overlays, &self.settings) {
+            for problem in &mut error.0 {
+                problem.origin = layers.origin(&problem.key).map(str::to_owned);
+            }
+        }
+        error
+    }
+}
+
+/// How a command ended.
+enum Ended {
+    /// As wished.
+    Done,
+    /// Not as wished, and that was said.
+    Failed,
+    /// With an error of usage or configuration, not said yet.
+    Refused(anyhow::Error),
+    /// With an error at run time, not said yet.
+    Broken(anyhow::Error),
+}
+
+/// Parses the arguments and runs the command.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    crate::telemetry::log::start();
+    let ended = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Pack(args) => pack::pack(&args),
+        Command::Inspect(args) => inspect::inspect(&args),
+        Command::Test(args) => test::test(&args),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "preflight", &mut std::io::stdout());
+            Ended::Done
+        }
+    };
+    let (error, code) = match ended {
+        Ended::Done => return ExitCode::SUCCESS,
+        Ended::Failed => return ExitCode::from(1),
+        Ended::Refused(error) => (error, 2),
+        Ended::Broken(error) => (error, 1),
+    };
+    output::error(&error);
+    ExitCode::from(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_version_carries_the_commit() {
+        assert!(VERSION.contains('('));
+    }
+}

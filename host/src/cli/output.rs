@@ -1,0 +1,38 @@
+//! Printing. A reader that went away (`| head`) is no error.
+
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Prints text to standard output.
+pub(super) fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    // The only failure is a closed pipe: whoever read has seen enough.
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+}
+
+/// Prints one line of JSON.
+pub(super) fn json(value: &impl Serialize) {
+    let mut text = serde_json::to_string(value).expect("reports are plain data");
+    text.push('\n');
+    print(&text);
+}
+
+/// Prints an error with its causes.
+pub(super) fn error(error: &anyhow::Error) {
+    writeln!(io::stderr().lock(), "error: {error:#}").ok();
+}
+
+/// A table with numbers in its last column.
+pub(super) fn counts(header: [&str; 3], rows: impl IntoIterator<Item = [String; 3]>) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_BORDERS_ONLY).set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    if let Some(column) = table.column_mut(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

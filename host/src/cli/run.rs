@@ -1,0 +1,153 @@
+//! `preflight run`: pipelines until their sources end.
+
+use super::{Ended, PipelineArgs, output};
+use crate::config::Config;
+use crate::pipeline::{Counts, Options, Report, RunError, Stop, run as run_pipeline};
+use crate::telemetry::progress::Bar;
+use crate::time::SystemClock;
+use crate::warehouse::sqlite::table_name;
+use anyhow::anyhow;
+use clap::Args;
+use futures::future::join_all;
+use indicatif::MultiProgress;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Pipeline files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+    /// Start with a new ledger although the tables have rows: the rows of this run come on top of them
+    #[arg(long)]
+    new_ledger: bool,
+    /// Print the closing report as a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &RunArgs) -> Ended {
+    let mut configs = Vec::new();
+    for file in &args.files {
+        match args.pipeline.load(file) {
+            Ok(config) => configs.push((file, config)),
+            Err(error) => return Ended::Refused(error.into()),
+        }
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Ended::Broken(anyhow!("cannot start: {error}")),
+    };
+    runtime.block_on(async {
+        let stop = Stop::default();
+        if let Err(error) = stop_on_signals(stop.clone()) {
+            return Ended::Broken(anyhow!("cannot listen for signals: {error}"));
+        }
+        let bars = MultiProgress::new();
+        let runs = configs.iter().map(|(_, config)| one(config, args, &stop, &bars));
+        let results = join_all(runs).await;
+        finish(args, &configs, results)
+    })
+}
+
+async fn one(config: &Config, args: &RunArgs, stop: &Stop, bars: &MultiProgress) -> Result<Report, RunError> {
+    let counts = Arc::new(Counts::default());
+    let bar: Arc<Mutex<Option<Bar>>> = Arc::default();
+    let (shown, bars, name, watched) = (Arc::clone(&bar), bars.clone(), config.name.clone(), Arc::clone(&counts));
+    let options = Options {
+        new_ledger: args.new_ledger,
+        clock: Arc::new(SystemClock),
+        stop: stop.clone(),
+        counts,
+        on_start: Arc::new(move |progress| {
+            let started = Bar::start(&bars, &name, Arc::clone(&watched), progress);
+            *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
+        }),
+    };
+    let result = run_pipeline(config, &options).await;
+    drop(bar.lock().unwrap_or_else(PoisonError::into_inner).take());
+    if result.is_err() {
+        // One pipeline of several failed: the others finish what they have read.
+        stop.request();
+    }
+    result
+}
+
+fn finish(args: &RunArgs, configs: &[(&PathBuf, Config)], results: Vec<Result<Report, RunError>>) -> Ended {
+    let mut failure = None;
+    for ((file, config), result) in configs.iter().zip(results) {
+        match result {
+            Ok(report) if args.json => output::json(&report),
+            Ok(report) => output::print(&closing(config, &report)),
+            Err(error) => {
+                let refused = matches!(error, RunError::Config(_) | RunError::NewLedger { .. });
+                let error = match error {
+                    RunError::Config(error) => args.pipeline.locate(file, error).into(),
+                    other => anyhow::Error::from(other),
+                };
+                let error = if configs.len() > 1 { error.context(config.name.clone()) } else { error };
+                failure = Some(if refused { Ended::Refused(error) } else { Ended::Broken(error) });
+            }
+        }
+    }
+    failure.unwrap_or(Ended::Done)
+}
+
+/// The first SIGTERM or SIGINT asks to stop; the second ends the process: what is promised is in the ledger.
+fn stop_on_signals(stop: Stop) -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        for asked in 0.. {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if asked > 0 {
+                tracing::warn!("stopped by a second signal; the next run goes on from the ledger");
+                std::process::exit(1);
+            }
+            tracing::info!("asked to stop; finishing what was read");
+            stop.request();
+        }
+    });
+    Ok(())
+}
+
+/// The closing table: rows per tier, rejections per stage.
+fn closing(config: &Config, report: &Report) -> String {
+    let mut rows = Vec::new();
+    let mut tier = |name: &str, table: &str, count: u64| {
+        rows.push([name.to_owned(), table_name(table).to_owned(), count.to_string()]);
+    };
+    if let (Some(bronze), Some(count)) = (&config.bronze, report.bronze) {
+        tier("bronze", &bronze.table, count);
+    }
+    tier("silver", &config.silver.tier.table, report.silver);
+    tier("quarantine", &config.quarantine.table, report.quarantine);
+    for rejected in &report.rejected {
+        let code = rejected.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
+        rows.push([String::new(), format!("  {}{code}", rejected.stage), rejected.events.to_string()]);
+    }
+    rows.push(["ignored".into(), String::new(), report.ignored.to_string()]);
+    let table = output::counts(["tier", "table", "rows"], rows);
+    let rate = report.events as f64 / report.seconds.max(0.001);
+    let stopped = if report.complete { "" } else { ", stopped before the end of the source" };
+    let mut text = format!(
+        "{}: {} events in {:.1} s ({rate:.0}/s){stopped}\n{table}\n",
+        report.pipeline, report.events, report.seconds
+    );
+    if report.resumed_commits > 0 {
+        text.push_str(&format!("sent first: {} commits that an earlier run had left\n", report.resumed_commits));
+    }
+    if report.recovered_faults > 0 {
+        text.push_str(&format!(
+            "{} events were judged twice: their first fault did not stand\n",
+            report.recovered_faults
+        ));
+    }
+    text
+}

@@ -1,0 +1,144 @@
+//! The pipeline file: read in layers, parsed once into [`Config`], refused whole if anything in it is wrong.
+//!
+//! [`layers`] lays overlays and `--set` over the file and remembers where each key came from; [`raw`] is the file as
+//! written, unknown keys refused; [`validate`] turns it into types that need no further checks.
+
+mod layers;
+mod problem;
+mod raw;
+mod units;
+mod validate;
+
+pub use layers::Layers;
+pub use problem::{ConfigError, Problem};
+pub use validate::default_cache;
+
+use crate::rules::set::Routing;
+use crate::rules::{Limits, judge::Isolation};
+use crate::warehouse::HostColumn;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A pipeline, validated. Paths are absolute or relative to the working directory.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The pipeline's name: `[a-z0-9][a-z0-9-]*`.
+    pub name: String,
+    /// Where events come from.
+    pub source: SourceConfig,
+    /// Who judges them.
+    pub rules: RulesConfig,
+    /// What a guest may use.
+    pub limits: Limits,
+    /// A payload above this is quarantined unjudged, bytes.
+    pub max_payload: usize,
+    /// A row above this is not sent, bytes as encoded.
+    pub max_row: usize,
+    /// When a micro-batch is full.
+    pub batch: BatchConfig,
+    /// Threads that run rules.
+    pub threads: NonZeroUsize,
+    /// Where rows go.
+    pub warehouse: WarehouseConfig,
+    /// The ledger's directory.
+    pub ledger: PathBuf,
+    /// Raw events, if they are written here.
+    pub bronze: Option<TierConfig>,
+    /// Accepted rows.
+    pub silver: SilverConfig,
+    /// Rejected events.
+    pub quarantine: TierConfig,
+}
+
+/// Where events come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceConfig {
+    /// A file, read to its end.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// How events stand in it.
+        format: Format,
+    },
+    /// Standard input, read to its end.
+    Stdin {
+        /// How events stand in it.
+        format: Format,
+    },
+}
+
+/// How events stand in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A payload per line, bytes as they are.
+    Lines,
+    /// NDJSON with `data` or `data_base64`, `attributes`, `message_id`, `publish_time`, `ordering_key`.
+    Envelope,
+}
+
+/// Rules and routing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulesConfig {
+    /// How an event's version is told.
+    pub routing: Routing,
+    /// Component file per event version.
+    pub components: BTreeMap<String, PathBuf>,
+    /// Where compiled code is kept.
+    pub cache: PathBuf,
+    /// How long instances live.
+    pub isolation: Isolation,
+}
+
+/// When a micro-batch is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchConfig {
+    /// Events.
+    pub max_events: usize,
+    /// Bytes in memory.
+    pub max_bytes: usize,
+    /// Age of its oldest event.
+    pub max_age: Duration,
+}
+
+/// Where rows go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WarehouseConfig {
+    /// A SQLite file.
+    Sqlite {
+        /// Its path.
+        path: PathBuf,
+        /// How long retryable failures are retried before the run gives up.
+        give_up_after: Duration,
+    },
+}
+
+/// Whether a missing table is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Create {
+    /// Never: a missing table is refused.
+    Never,
+    /// If it is missing.
+    IfNeeded,
+}
+
+/// A target table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TierConfig {
+    /// Its name, `[[project.]dataset.]table`.
+    pub table: String,
+    /// Whether it is made if missing.
+    pub create: Create,
+}
+
+/// The table of accepted rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SilverConfig {
+    /// The table.
+    pub tier: TierConfig,
+    /// The column it is partitioned by: its values must lie between 10 years ago and a year ahead.
+    pub partition_by: Option<String>,
+    /// Columns the host fills.
+    pub host_columns: BTreeMap<String, HostColumn>,
+}

@@ -1,0 +1,285 @@
+//! The durable state of one worker: source positions and the outbox, one commit per micro-batch.
+//!
+//! The outbox holds what was promised to the warehouse and not yet seen confirmed: for each target the stream, the
+//! offset and the encoded rows, and once per commit the original events. What is in it is sent again, byte for byte,
+//! until it is confirmed; only then is it deleted.
+//!
+//! Invariants: a commit and the source position behind it are one transaction. Offsets of a stream are handed out
+//! once, in order, without gaps. The lowest undone commit is always safe to send: everything before it is done.
+
+mod codec;
+mod lock;
+mod outbox;
+mod schema;
+
+pub use codec::{Frames, Original};
+pub use outbox::{Part, Refused};
+
+use crate::warehouse::{Entry, Layout, Tier};
+use lock::Lock;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Number of a commit: they count up from 1 for the life of the ledger.
+pub type Seq = i64;
+
+/// An open ledger. Only one process can hold it.
+pub struct Ledger {
+    connection: Connection,
+    directory: PathBuf,
+    id: String,
+    is_new: bool,
+    next_seq: Seq,
+    streams: BTreeMap<Tier, Stream>,
+    undone: BTreeSet<Seq>,
+    /// Entries of undone commits that were made in this process, so that they need not be read back.
+    recent: BTreeMap<Seq, Arc<Vec<Entry>>>,
+    _lock: Lock,
+}
+
+/// The stream rows of a target are bound to.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// Its name in the warehouse.
+    pub name: String,
+    /// Offset of the next row to bind.
+    pub next_offset: u64,
+    /// The table it belongs to, and the columns rows are encoded for.
+    pub layout: Arc<Layout>,
+}
+
+/// What is wrong with a ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// Another process holds it.
+    #[error("the ledger {} is held by another worker{}: stop it first, or give this one its own [ledger] path", .path.display(), .holder)]
+    Locked {
+        /// The ledger.
+        path: PathBuf,
+        /// ` (process 123)` where the lock says so.
+        holder: String,
+    },
+    /// It belongs to something else.
+    #[error("the ledger {} belongs to {what} {theirs:?}, not to {ours:?}{advice}", .path.display())]
+    Foreign {
+        /// The ledger.
+        path: PathBuf,
+        /// `pipeline` or `warehouse`.
+        what: &'static str,
+        /// Whose it is.
+        theirs: String,
+        /// Who asked.
+        ours: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// Made by a version that this one cannot read.
+    #[error("the ledger {} has format {found}; this version reads format {}", .path.display(), schema::FORMAT)]
+    Format {
+        /// The ledger.
+        path: PathBuf,
+        /// Its format.
+        found: String,
+    },
+    /// Its directory cannot be used.
+    #[error("cannot use the ledger {}: {error}", .path.display())]
+    Io {
+        /// The ledger.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The disk is full, or fails, or another program holds the database: may pass.
+    #[error("the ledger cannot be written: {0}")]
+    Retryable(rusqlite::Error),
+    /// Its database fails.
+    #[error("the ledger's database fails: {0}")]
+    Database(rusqlite::Error),
+    /// What it holds cannot be read.
+    #[error("the ledger is damaged: {0}")]
+    Damaged(String),
+}
+
+impl From<rusqlite::Error> for LedgerError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        match error.sqlite_error_code() {
+            Some(Code::DiskFull | Code::SystemIoFailure | Code::DatabaseBusy | Code::DatabaseLocked) => {
+                Self::Retryable(error)
+            }
+            _ => Self::Database(error),
+        }
+    }
+}
+
+impl Ledger {
+    /// Opens the ledger in a directory, making it if it is missing, and takes its lock.
+    pub fn open(directory: &Path, pipeline: &str, warehouse: &str) -> Result<Self, LedgerError> {
+        let io = |error| LedgerError::Io { path: directory.to_owned(), error };
+        std::fs::create_dir_all(directory).map_err(io)?;
+        let lock = Lock::take(directory)?;
+        let connection = Connection::open(directory.join("ledger.db"))?;
+        schema::prepare(&connection, directory, pipeline, warehouse)?;
+        let meta = |key: &str| schema::meta(&connection, key);
+        let id = meta("id")?.ok_or_else(|| LedgerError::Damaged("it has no id".into()))?;
+        let next_seq =
+            connection.query_row("SELECT value FROM counters WHERE name = 'next_seq'", [], |row| row.get(0))?;
+        let streams = outbox::open_streams(&connection)?;
+        let undone = connection
+            .prepare("SELECT seq FROM commits")?
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<BTreeSet<Seq>, _>>()?;
+        let is_new = next_seq == 1 && streams.is_empty();
+        Ok(Self {
+            connection,
+            directory: directory.to_owned(),
+            id,
+            is_new,
+            next_seq,
+            streams,
+            undone,
+            recent: BTreeMap::new(),
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whether nothing was ever committed to it.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// A name for a new stream: unique, since it carries the ledger's random id and a number that counts up.
+    pub fn new_stream_name(&self, tier: Tier) -> Result<String, LedgerError> {
+        let number: i64 = self.connection.query_row(
+            "UPDATE counters SET value = value + 1 WHERE name = 'next_stream' RETURNING value - 1",
+            [],
+            |row| row.get(0),
+        )?;
+        Ok(format!("{tier}-{}-{number}", self.id))
+    }
+
+    /// The stream that rows of a target are bound to, if one is open.
+    pub fn stream(&self, tier: Tier) -> Option<&Stream> {
+        self.streams.get(&tier)
+    }
+
+    /// Records a stream that was made in the warehouse, before anything is bound to it.
+    pub fn open_stream(&mut self, tier: Tier, name: &str, layout: Arc<Layout>) -> Result<(), LedgerError> {
+        outbox::insert_stream(&self.connection, tier, name, &layout)?;
+        self.streams.insert(tier, Stream { name: name.to_owned(), next_offset: 0, layout });
+        Ok(())
+    }
+
+    /// Forgets a stream that was finalized in the warehouse and has nothing undone.
+    pub fn close_stream(&mut self, tier: Tier) -> Result<(), LedgerError> {
+        if let Some(stream) = self.streams.get(&tier) {
+            self.connection.execute("DELETE FROM streams WHERE name = ?1", [&stream.name])?;
+            self.streams.remove(&tier);
+        }
+        Ok(())
+    }
+
+    /// Where a source had got to.
+    pub fn position(&self, source: &str) -> Result<Option<String>, LedgerError> {
+        Ok(self
+            .connection
+            .query_row("SELECT position FROM sources WHERE key = ?1", [source], |row| row.get(0))
+            .optional()?)
+    }
+
+    /// Commits a micro-batch: binds the rows of every part to its target's stream and records the source position, in
+    /// one transaction. When this returns, the rows will reach the warehouse whatever happens to this process.
+    pub fn commit(
+        &mut self,
+        parts: &[Part],
+        originals: &Frames,
+        position: Option<(&str, &str)>,
+    ) -> Result<Seq, LedgerError> {
+        let seq = self.next_seq;
+        let transaction = self.connection.transaction()?;
+        let entries = outbox::bind(&transaction, &self.streams, seq, parts, originals)?;
+        if let Some((key, position)) = position {
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO sources (key, position) VALUES (?1, ?2)")?
+                .execute(params![key, position])?;
+        }
+        transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
+        transaction.commit()?;
+        self.bound(seq, entries);
+        Ok(seq)
+    }
+
+    fn bound(&mut self, seq: Seq, entries: Vec<Entry>) {
+        self.next_seq = seq + 1;
+        self.is_new = false;
+        for entry in &entries {
+            if let Some(stream) = self.streams.get_mut(&entry.tier) {
+                stream.next_offset = entry.first_offset + entry.rows.len() as u64;
+            }
+        }
+        if !entries.is_empty() {
+            self.undone.insert(seq);
+            self.recent.insert(seq, Arc::new(entries));
+        }
+    }
+
+    /// The lowest undone commit.
+    pub fn first_undone(&self) -> Option<Seq> {
+        self.undone.first().copied()
+    }
+
+    /// How many commits are undone.
+    pub fn undone(&self) -> usize {
+        self.undone.len()
+    }
+
+    /// The entries of an undone commit.
+    pub fn entries(&self, seq: Seq) -> Result<Arc<Vec<Entry>>, LedgerError> {
+        match self.recent.get(&seq) {
+            Some(entries) => Ok(Arc::clone(entries)),
+            None => Ok(Arc::new(outbox::entries(&self.connection, seq)?)),
+        }
+    }
+
+    /// The original events of an undone commit, in the order of the micro-batch.
+    pub fn originals(&self, seq: Seq) -> Result<Vec<Original>, LedgerError> {
+        outbox::originals(&self.connection, seq)
+    }
+
+    /// Forgets a commit whose every entry is confirmed.
+    pub fn done(&mut self, seq: Seq) -> Result<(), LedgerError> {
+        let transaction = self.connection.transaction()?;
+        transaction.prepare_cached("DELETE FROM outbox WHERE seq = ?1")?.execute([seq])?;
+        transaction.prepare_cached("DELETE FROM commits WHERE seq = ?1")?.execute([seq])?;
+        transaction.commit()?;
+        self.undone.remove(&seq);
+        self.recent.remove(&seq);
+        Ok(())
+    }
+
+    /// Takes refused rows out of an entry, in one transaction: the entry is replaced, later undone entries of its
+    /// stream move forward, and the refused events become a commit of their own for quarantine.
+    pub fn replace(&mut self, refused: &Refused<'_>) -> Result<(), LedgerError> {
+        let seq = self.next_seq;
+        let transaction = self.connection.transaction()?;
+        let shifted = outbox::remove_rows(&transaction, refused)?;
+        let part = std::slice::from_ref(refused.quarantine);
+        let entries = outbox::bind(&transaction, &self.streams, seq, part, refused.originals)?;
+        transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
+        transaction.commit()?;
+        if let Some(stream) = self.streams.get_mut(&refused.tier) {
+            stream.next_offset = stream.next_offset.saturating_sub(shifted);
+        }
+        // What is in memory is bound to offsets that are no longer true.
+        self.recent.clear();
+        self.bound(seq, entries);
+        Ok(())
+    }
+}

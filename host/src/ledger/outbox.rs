@@ -1,0 +1,180 @@
+//! The outbox's rows: binding to offsets, reading back, taking refused rows out.
+
+use super::codec::{self, Frames, Original};
+use super::{LedgerError, Seq, Stream};
+use crate::warehouse::{Entry, Layout, RowSet, Tier};
+use rusqlite::{Connection, Row, params};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The rows of a micro-batch for one target.
+#[derive(Debug)]
+pub struct Part {
+    /// The target.
+    pub tier: Tier,
+    /// The rows.
+    pub rows: Arc<RowSet>,
+    /// The same rows as frames, in order.
+    pub frames: Frames,
+}
+
+/// Rows that a table refused, and what becomes of them.
+pub struct Refused<'a> {
+    /// The commit.
+    pub seq: Seq,
+    /// The target that refused.
+    pub tier: Tier,
+    /// The rows of the entry that remain.
+    pub kept: &'a RowSet,
+    /// The refused events' rows for quarantine.
+    pub quarantine: &'a Part,
+    /// The refused events.
+    pub originals: &'a Frames,
+}
+
+/// The streams that are open.
+pub(super) fn open_streams(connection: &Connection) -> Result<BTreeMap<Tier, Stream>, LedgerError> {
+    let mut statement = connection.prepare("SELECT tier, name, next_offset, layout FROM streams")?;
+    let mut rows = statement.query([])?;
+    let mut streams = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let stream = Stream { name: row.get(1)?, next_offset: unsigned(row, 2)?, layout: layout(row, 3)? };
+        streams.insert(tier(row, 0)?, stream);
+    }
+    Ok(streams)
+}
+
+pub(super) fn insert_stream(
+    connection: &Connection,
+    tier: Tier,
+    name: &str,
+    layout: &Layout,
+) -> Result<(), LedgerError> {
+    connection.execute("INSERT INTO streams VALUES (?1, ?2, ?3, 0)", params![name, tier.as_str(), text(layout)])?;
+    Ok(())
+}
+
+/// Binds parts to the next offsets of their streams and writes them, with the original events, as commit `seq`.
+pub(super) fn bind(
+    connection: &Connection,
+    streams: &BTreeMap<Tier, Stream>,
+    seq: Seq,
+    parts: &[Part],
+    originals: &Frames,
+) -> Result<Vec<Entry>, LedgerError> {
+    let mut entries = Vec::with_capacity(parts.len());
+    for part in parts.iter().filter(|part| !part.rows.is_empty()) {
+        let stream = streams.get(&part.tier).expect("a stream is opened before rows are bound to it");
+        let count = part.rows.len() as u64;
+        connection
+            .prepare_cached(
+                "INSERT INTO outbox (seq, tier, stream, first_offset, row_count, layout, rows)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![
+                seq,
+                part.tier.as_str(),
+                stream.name,
+                signed(stream.next_offset),
+                signed(count),
+                text(&stream.layout),
+                part.frames.bytes()
+            ])?;
+        connection
+            .prepare_cached("UPDATE streams SET next_offset = ?2 WHERE name = ?1")?
+            .execute(params![stream.name, signed(stream.next_offset + count)])?;
+        entries.push(Entry {
+            tier: part.tier,
+            stream: stream.name.clone(),
+            first_offset: stream.next_offset,
+            rows: Arc::clone(&part.rows),
+            layout: Arc::clone(&stream.layout),
+        });
+    }
+    if !entries.is_empty() {
+        connection
+            .prepare_cached("INSERT INTO commits (seq, originals) VALUES (?1, ?2)")?
+            .execute(params![seq, originals.bytes()])?;
+    }
+    Ok(entries)
+}
+
+/// The entries of a commit, in the order they were bound.
+pub(super) fn entries(connection: &Connection, seq: Seq) -> Result<Vec<Entry>, LedgerError> {
+    let mut statement = connection
+        .prepare_cached("SELECT tier, stream, first_offset, layout, rows FROM outbox WHERE seq = ?1 ORDER BY id")?;
+    let mut rows = statement.query([seq])?;
+    let mut entries = Vec::new();
+    while let Some(row) = rows.next()? {
+        let mut set = RowSet::default();
+        for part in codec::read::<RowSet>(row.get_ref(4)?.as_blob().map_err(rusqlite::Error::from)?)? {
+            set.extend(&part);
+        }
+        entries.push(Entry {
+            tier: tier(row, 0)?,
+            stream: row.get(1)?,
+            first_offset: unsigned(row, 2)?,
+            rows: Arc::new(set),
+            layout: layout(row, 3)?,
+        });
+    }
+    Ok(entries)
+}
+
+/// The original events of a commit.
+pub(super) fn originals(connection: &Connection, seq: Seq) -> Result<Vec<Original>, LedgerError> {
+    let blob: Vec<u8> =
+        connection.query_row("SELECT originals FROM commits WHERE seq = ?1", [seq], |row| row.get(0))?;
+    Ok(codec::read::<Vec<Original>>(&blob)?.into_iter().flatten().collect())
+}
+
+/// Replaces an entry by what is kept of it and moves later undone entries of its stream forward. Returns by how many
+/// rows.
+pub(super) fn remove_rows(connection: &Connection, refused: &Refused<'_>) -> Result<u64, LedgerError> {
+    let (id, stream, before): (i64, String, i64) = connection.query_row(
+        "SELECT id, stream, row_count FROM outbox WHERE seq = ?1 AND tier = ?2",
+        params![refused.seq, refused.tier.as_str()],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    let kept = signed(refused.kept.len() as u64);
+    if refused.kept.is_empty() {
+        connection.execute("DELETE FROM outbox WHERE id = ?1", [id])?;
+    } else {
+        let mut frames = Frames::default();
+        frames.push(refused.kept);
+        connection
+            .execute("UPDATE outbox SET row_count = ?2, rows = ?3 WHERE id = ?1", params![id, kept, frames.bytes()])?;
+    }
+    let shift = before - kept;
+    connection.execute(
+        "UPDATE outbox SET first_offset = first_offset - ?3 WHERE stream = ?1 AND id > ?2",
+        params![stream, id, shift],
+    )?;
+    connection.execute("UPDATE streams SET next_offset = next_offset - ?2 WHERE name = ?1", params![stream, shift])?;
+    u64::try_from(shift).map_err(|_| LedgerError::Damaged("an entry grew by losing rows".into()))
+}
+
+fn text(layout: &Layout) -> String {
+    serde_json::to_string(layout).expect("names are text")
+}
+
+fn layout(row: &Row<'_>, index: usize) -> Result<Arc<Layout>, LedgerError> {
+    let text: String = row.get(index)?;
+    serde_json::from_str(&text).map(Arc::new).map_err(|error| LedgerError::Damaged(format!("a layout: {error}")))
+}
+
+fn tier(row: &Row<'_>, index: usize) -> Result<Tier, LedgerError> {
+    let name: String = row.get(index)?;
+    Tier::ALL
+        .into_iter()
+        .find(|tier| tier.as_str() == name)
+        .ok_or_else(|| LedgerError::Damaged(format!("it names a target {name:?}")))
+}
+
+fn unsigned(row: &Row<'_>, index: usize) -> Result<u64, LedgerError> {
+    u64::try_from(row.get::<_, i64>(index)?).map_err(|_| LedgerError::Damaged("an offset is negative".into()))
+}
+
+fn signed(n: u64) -> i64 {
+    i64::try_from(n).expect("no table has 2^63 rows")
+}

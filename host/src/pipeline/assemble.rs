@@ -1,0 +1,228 @@
+//! From outcomes to rows: every check the table could make is made here, before a row is promised.
+
+use super::plan::{HostTable, Plan};
+use super::report::Tally;
+use crate::digest::Digest;
+use crate::event::Event;
+use crate::row::{Row, Value, ValueRef};
+use crate::rules::Rule;
+use crate::time::{DAY, Micros};
+use crate::verdict::{Rejection, Verdict, stage};
+use crate::warehouse::sqlite::encode;
+use crate::warehouse::{HostColumn, RowSet, Source, Tier};
+use std::borrow::Cow;
+
+/// What is kept of a payload whose quarantine row would be above the limit, bytes.
+const KEPT: usize = 64 * 1024;
+
+/// BigQuery takes partitions from ten years back to one year ahead.
+const PARTITION_PAST: Micros = 3_652 * DAY;
+const PARTITION_AHEAD: Micros = 365 * DAY;
+
+/// Turns the outcomes of one part of a micro-batch into rows.
+pub struct Assembler<'a> {
+    plan: &'a Plan,
+    /// The rows by tier, in the order of [`Tier::ALL`].
+    pub rows: [RowSet; 3],
+    /// The counts.
+    pub tally: Tally,
+}
+
+/// An event with what was found out about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    /// Index in the micro-batch.
+    pub index: u32,
+    /// The event.
+    pub event: &'a Event,
+    /// Its event version, if that could be told.
+    pub version: Option<&'a str>,
+    /// Label and digest text of the rule that judged it, if one did.
+    pub rule: Option<(&'a str, &'a str)>,
+}
+
+/// What host columns draw on.
+struct Context<'a> {
+    judged: Judged<'a>,
+    source_name: &'a str,
+    text: Cow<'a, str>,
+    bytes: &'a [u8],
+    attributes: &'a str,
+    rejection: Option<&'a Rejection>,
+}
+
+impl<'a> Assembler<'a> {
+    /// An assembler without rows.
+    pub fn new(plan: &'a Plan) -> Self {
+        Self { plan, rows: Default::default(), tally: Tally::default() }
+    }
+
+    /// Adds an event with its outcome.
+    pub fn add(&mut self, judged: Judged<'_>, rule: Option<&Rule>, outcome: Result<Verdict, Rejection>) {
+        self.tally.read += 1;
+        let attributes = judged.event.attributes_json();
+        if let Some(bronze) = &self.plan.bronze {
+            let context = self.context(judged, &attributes, None);
+            // No limit: bronze is written here only where it is not BigQuery's own subscription that does it.
+            let rows = &mut self.rows[Tier::Bronze as usize];
+            host_row(rows, judged.index, usize::MAX, bronze, &context).ok();
+            self.tally.bronze += 1;
+        }
+        let rejection = match (outcome, rule) {
+            (Ok(Verdict::Accept(row)), Some(rule)) => match self.silver(judged, &rule.digest, &row, &attributes) {
+                Ok(()) => {
+                    self.tally.accepted += 1;
+                    return;
+                }
+                Err(rejection) => rejection,
+            },
+            (Ok(Verdict::Accept(_)), None) => unreachable!("a row comes from a rule"),
+            (Ok(Verdict::Ignore(_)), _) => {
+                self.tally.ignored += 1;
+                return;
+            }
+            (Ok(Verdict::Reject(rejection)) | Err(rejection), _) => rejection,
+        };
+        self.tally.reject(&rejection);
+        self.quarantine(judged, &attributes, &rejection);
+    }
+
+    /// Adds the row of a rejected event.
+    pub fn quarantine(&mut self, judged: Judged<'_>, attributes: &str, rejection: &Rejection) {
+        let plan = self.plan;
+        let context = self.context(judged, attributes, Some(rejection));
+        let rows = &mut self.rows[Tier::Quarantine as usize];
+        let Err(size) = host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context) else { return };
+        let payload = &judged.event.payload;
+        let kept = &payload[..payload.len().min(KEPT)];
+        let reason = format!(
+            "{} [the row would have {size} bytes, the limit is {}: kept are the first {} of {} payload bytes, whose digest is {}]",
+            rejection.reason,
+            plan.max_row,
+            kept.len(),
+            payload.len(),
+            Digest::of(payload),
+        );
+        let clipped = Rejection { reason, ..rejection.clone() };
+        let context = Context {
+            text: String::from_utf8_lossy(kept),
+            bytes: kept,
+            rejection: Some(&clipped),
+            ..self.context(judged, "{}", None)
+        };
+        // Nothing in this row grows with the input any more, so it has no limit.
+        host_row(&mut self.rows[Tier::Quarantine as usize], judged.index, usize::MAX, &plan.quarantine, &context).ok();
+    }
+
+    fn context<'c>(&self, judged: Judged<'c>, attributes: &'c str, rejection: Option<&'c Rejection>) -> Context<'c>
+    where
+        'a: 'c,
+    {
+        let payload = &judged.event.payload;
+        Context {
+            judged,
+            source_name: &self.plan.source_name,
+            text: String::from_utf8_lossy(payload),
+            bytes: payload,
+            attributes,
+            rejection,
+        }
+    }
+
+    fn silver(&mut self, judged: Judged<'_>, digest: &Digest, row: &Row, attributes: &str) -> Result<(), Rejection> {
+        let silver = &self.plan.silver;
+        let sources = &silver.by_rule[digest];
+        let context = Context {
+            judged,
+            source_name: &self.plan.source_name,
+            text: Cow::Borrowed(""),
+            bytes: &[],
+            attributes,
+            rejection: None,
+        };
+        let value = |index: usize| match sources[index] {
+            Source::Rule(column) => ValueRef::from(&row[column]),
+            Source::Host(column) => context.value(column),
+            Source::Null => ValueRef::Null,
+        };
+        for (index, not_null) in silver.not_null.iter().enumerate() {
+            if *not_null && value(index) == ValueRef::Null {
+                let column = &silver.layout.columns[index];
+                return Err(sink(
+                    "not_null",
+                    format!("column `{column}` is NOT NULL and the event has no value for it"),
+                ));
+            }
+        }
+        if let Some(index) = silver.partition {
+            partition_in_range(&silver.layout.columns[index], value(index), judged.event.received_time)?;
+        }
+        let rows = &mut self.rows[Tier::Silver as usize];
+        rows.push(judged.index, self.plan.max_row, |bytes| encode(bytes, (0..sources.len()).map(value))).map_err(
+            |size| sink("row_too_large", format!("the row has {size} bytes, the limit is {}", self.plan.max_row)),
+        )
+    }
+}
+
+impl Context<'_> {
+    fn value(&self, column: HostColumn) -> ValueRef<'_> {
+        let event = self.judged.event;
+        match column {
+            HostColumn::ReceivedTime => ValueRef::Timestamp(event.received_time),
+            HostColumn::PublishTime => ValueRef::Timestamp(event.publish_time),
+            HostColumn::MessageId => ValueRef::Text(&event.message_id),
+            HostColumn::Subscription => ValueRef::Text(self.source_name),
+            HostColumn::PayloadText => ValueRef::Text(&self.text),
+            HostColumn::PayloadBytes => ValueRef::Bytes(self.bytes),
+            HostColumn::PayloadBytesIfInexact => match self.text {
+                Cow::Borrowed(_) => ValueRef::Null,
+                Cow::Owned(_) => ValueRef::Bytes(self.bytes),
+            },
+            HostColumn::Attributes => ValueRef::Json(self.attributes),
+            HostColumn::OrderingKey => or_null(event.ordering_key.as_deref()),
+            HostColumn::DeliveryAttempt => {
+                event.delivery_attempt.map_or(ValueRef::Null, |n| ValueRef::Int64(i64::from(n)))
+            }
+            HostColumn::EventVersion => or_null(self.judged.version),
+            HostColumn::Rule => or_null(self.judged.rule.map(|(label, _)| label)),
+            HostColumn::RuleDigest => or_null(self.judged.rule.map(|(_, digest)| digest)),
+            HostColumn::ErrorStage => or_null(self.rejection.map(|r| r.stage.as_ref())),
+            HostColumn::ErrorCode => or_null(self.rejection.and_then(|r| r.code.as_deref())),
+            HostColumn::ErrorReason => or_null(self.rejection.map(|r| r.reason.as_str())),
+        }
+    }
+}
+
+fn or_null(text: Option<&str>) -> ValueRef<'_> {
+    text.map_or(ValueRef::Null, ValueRef::Text)
+}
+
+fn host_row(
+    rows: &mut RowSet,
+    index: u32,
+    limit: usize,
+    table: &HostTable,
+    context: &Context<'_>,
+) -> Result<(), usize> {
+    rows.push(index, limit, |bytes| encode(bytes, table.columns.iter().map(|column| context.value(*column))))
+}
+
+fn sink(code: &'static str, reason: String) -> Rejection {
+    Rejection::by_host(stage::SINK_REJECTED, code, reason)
+}
+
+fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) -> Result<(), Rejection> {
+    let at = match value {
+        ValueRef::Timestamp(micros) => micros,
+        ValueRef::Date(days) => i64::from(days) * DAY,
+        _ => return Ok(()),
+    };
+    if (received_time.saturating_sub(PARTITION_PAST)..=received_time.saturating_add(PARTITION_AHEAD)).contains(&at) {
+        return Ok(());
+    }
+    let shown = Value::Timestamp(at).to_json();
+    Err(sink(
+        "partition_range",
+        format!("`{column}` is {shown}: the table takes 10 years back to 1 year ahead of the time it was received"),
+    ))
+}

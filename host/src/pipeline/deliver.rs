@@ -1,0 +1,225 @@
+//! Sending what the ledger promised, lowest commit first, until the warehouse confirms it.
+
+use super::assemble::{Assembler, Judged};
+use super::failpoint;
+use super::plan::Plan;
+use super::report::Tally;
+use super::retry::Backoff;
+use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
+use crate::verdict::{Rejection, stage};
+use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A ledger that the committing and the delivering side share.
+#[derive(Clone)]
+pub struct SharedLedger(Arc<Mutex<Ledger>>);
+
+impl SharedLedger {
+    /// Shares a ledger.
+    pub fn new(ledger: Ledger) -> Self {
+        Self(Arc::new(Mutex::new(ledger)))
+    }
+
+    /// Runs a call on a blocking thread.
+    pub async fn call<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&mut Ledger) -> Result<T, LedgerError> + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let ledger = Arc::clone(&self.0);
+        let result = tokio::task::spawn_blocking(move || {
+            // A panic in another call left no half transaction: SQLite rolled it back.
+            f(&mut ledger.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        result.await.unwrap_or_else(|error| Err(LedgerError::Damaged(format!("a call to it failed: {error}"))))
+    }
+
+    /// Runs a call, waiting and repeating it while the disk is full or the database is held by another program.
+    pub async fn retrying<T: Send + 'static>(
+        &self,
+        give_up_after: Duration,
+        f: impl Fn(&mut Ledger) -> Result<T, LedgerError> + Clone + Send + 'static,
+    ) -> Result<T, LedgerError> {
+        let mut backoff = Backoff::new(give_up_after);
+        loop {
+            match self.call(f.clone()).await {
+                Err(error @ LedgerError::Retryable(_)) => {
+                    tracing::warn!("{error}; trying again");
+                    if !backoff.wait().await {
+                        return Err(error);
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+/// Why delivery stopped. What was promised stays in the ledger.
+#[derive(Debug, thiserror::Error)]
+pub enum DeliverError {
+    /// The ledger failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The warehouse failed otherwise than on an append.
+    #[error(transparent)]
+    Warehouse(#[from] WarehouseError),
+    /// An append failed for good, or for longer than `give_up_after`.
+    #[error("cannot write to {tier}: {error}{advice}")]
+    Append {
+        /// The target.
+        tier: Tier,
+        /// Why.
+        error: AppendError,
+        /// What it means for what was read.
+        advice: &'static str,
+    },
+}
+
+const KEPT: &str = ". Nothing is lost: the ledger holds what was read and not written, the next run sends it first";
+
+/// Sends commits of a ledger to a warehouse.
+#[derive(Clone)]
+pub struct Delivery {
+    /// What was promised.
+    pub ledger: SharedLedger,
+    /// Where it goes.
+    pub warehouse: Sqlite,
+    /// How quarantine rows are made of refused events.
+    pub plan: Arc<Plan>,
+    /// How long retryable failures are retried.
+    pub give_up_after: Duration,
+    /// Held while a stream is made: the committing and the delivering side may both find one missing.
+    pub making_streams: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Delivery {
+    /// Delivers every undone commit up to `last`, or all. Returns what changed in the counts: rows that a table
+    /// refused after all are no longer accepted.
+    pub async fn deliver(&self, last: Option<Seq>) -> Result<Tally, DeliverError> {
+        let mut refused = Tally::default();
+        loop {
+            let first = self.ledger.call(|ledger| Ok(ledger.first_undone())).await?;
+            match first {
+                Some(seq) if last.is_none_or(|last| seq <= last) => self.deliver_one(seq, &mut refused).await?,
+                _ => return Ok(refused),
+            }
+        }
+    }
+
+    async fn deliver_one(&self, seq: Seq, refused: &mut Tally) -> Result<(), DeliverError> {
+        let mut backoff = Backoff::new(self.give_up_after);
+        loop {
+            let entries = self.ledger.call(move |ledger| ledger.entries(seq)).await?;
+            let results = self.warehouse.append(Arc::clone(&entries)).await;
+            failpoint::pass(failpoint::ROWS_APPENDED);
+            let problem = entries.iter().zip(results).find_map(|(entry, result)| result.err().map(|e| (entry, e)));
+            match problem {
+                None => {
+                    self.ledger.retrying(self.give_up_after, move |ledger| ledger.done(seq)).await?;
+                    failpoint::pass(failpoint::ENTRY_DONE);
+                    return Ok(());
+                }
+                // Bronze and quarantine take every event: a table that refuses one of theirs stops the pipeline.
+                Some((entry, AppendError::Rows(rows))) if entry.tier == Tier::Silver => {
+                    self.replace(seq, entry, &rows, refused).await?;
+                }
+                Some((entry, AppendError::Retryable(why))) => {
+                    tracing::warn!(tier = entry.tier.as_str(), "cannot write, trying again: {why}");
+                    if !backoff.wait().await {
+                        let error = AppendError::Retryable(why);
+                        return Err(DeliverError::Append { tier: entry.tier, error, advice: KEPT });
+                    }
+                }
+                Some((entry, error)) => {
+                    return Err(DeliverError::Append { tier: entry.tier, error, advice: KEPT });
+                }
+            }
+        }
+    }
+
+    /// Takes refused rows out of an entry and promises their events to quarantine.
+    async fn replace(
+        &self,
+        seq: Seq,
+        entry: &Entry,
+        rows: &[(usize, String)],
+        refused: &mut Tally,
+    ) -> Result<(), DeliverError> {
+        let originals = self.ledger.call(move |ledger| ledger.originals(seq)).await?;
+        let mut assembler = Assembler::new(&self.plan);
+        let mut events = Vec::new();
+        for (row, why) in rows {
+            let original = originals
+                .get(entry.rows.event(*row) as usize)
+                .ok_or_else(|| LedgerError::Damaged(format!("commit {seq} has no event for row {row}")))?;
+            let rejection = Rejection::by_host(stage::SINK_REJECTED, "refused_by_table", why.clone());
+            let judged = Judged {
+                index: u32::try_from(events.len()).expect("fewer rows are refused than were sent"),
+                event: &original.event,
+                version: original.version.as_deref(),
+                rule: original.rule.as_ref().map(|(label, digest)| (label.as_str(), digest.as_str())),
+            };
+            assembler.quarantine(judged, &original.event.attributes_json(), &rejection);
+            refused.reject(&rejection);
+            events.push(original.clone());
+            tracing::warn!(message_id = original.event.message_id, "the table refused a row: {why}");
+        }
+        let indexes: Vec<usize> = rows.iter().map(|(index, _)| *index).collect();
+        let kept = entry.rows.without(&indexes);
+        let [_, _, quarantine] = assembler.rows;
+        let tier = entry.tier;
+        let (mut originals, mut frames) = (Frames::default(), Frames::default());
+        originals.push(&events);
+        frames.push(&quarantine);
+        let part = Part { tier: Tier::Quarantine, rows: Arc::new(quarantine), frames };
+        let work = Arc::new((kept, part, originals));
+        let call = move |ledger: &mut Ledger| {
+            let (kept, part, originals) = work.as_ref();
+            ledger.replace(&Refused { seq, tier, kept, quarantine: part, originals })
+        };
+        self.ensure_stream(Tier::Quarantine).await?;
+        self.ledger.retrying(self.give_up_after, call).await?;
+        Ok(())
+    }
+
+    /// Makes sure that a target has a stream to bind rows to: made in the warehouse first, then recorded. A crash in
+    /// between leaves an unused stream.
+    pub async fn ensure_stream(&self, tier: Tier) -> Result<(), DeliverError> {
+        let _making = self.making_streams.lock().await;
+        let missing = self.ledger.call(move |ledger| Ok(ledger.stream(tier).is_none())).await?;
+        let Some(layout) = self.plan.layout(tier).filter(|_| missing).cloned() else { return Ok(()) };
+        let name = self.ledger.call(move |ledger| ledger.new_stream_name(tier)).await?;
+        self.warehouse.create_stream(&name, &layout.table).await?;
+        failpoint::pass(failpoint::STREAM_CREATED);
+        self.ledger.call(move |ledger| ledger.open_stream(tier, &name, layout)).await?;
+        failpoint::pass(failpoint::STREAM_RECORDED);
+        Ok(())
+    }
+
+    /// What every start does first: sends what an earlier run promised, on its streams, then finalizes them, so that a
+    /// worker that still thinks it owns them meets a closed door. Returns how many commits were sent.
+    pub async fn resume(&self) -> Result<u64, DeliverError> {
+        let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
+        self.deliver(None).await?;
+        failpoint::pass(failpoint::UNDONE_SENT);
+        for tier in Tier::ALL {
+            let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
+            let Some(stream) = stream else { continue };
+            let rows = self.warehouse.finalize_stream(&stream.name).await?;
+            failpoint::pass(failpoint::STREAM_FINALIZED);
+            let rows = rows.unwrap_or(0);
+            if rows != stream.next_offset {
+                let error = AppendError::Fatal(format!(
+                    "stream {} has {rows} rows, but the ledger counts {}: ledger and database are not of the same \
+                     time (was one of them restored from a backup?)",
+                    stream.name, stream.next_offset
+                ));
+                return Err(DeliverError::Append { tier, error, advice: "" });
+            }
+            self.ledger.call(move |ledger| ledger.close_stream(tier)).await?;
+            failpoint::pass(failpoint::STREAM_CLOSED);
+        }
+        Ok(undone)
+    }
+}

@@ -1,0 +1,21 @@
+//! The path of one event from source to warehouse, and the commit protocol that makes it exactly once.
+//!
+//! [`prepare`] makes every check that can be made before the first event; [`plan`] says which value goes into which
+//! column; [`evaluate`] judges on all cores, keeping the order; [`assemble`] turns outcomes into rows; [`run`] drives
+//! micro-batches through the ledger; [`deliver`] sends what the ledger promised until it is confirmed.
+//!
+//! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
+
+pub mod assemble;
+pub mod deliver;
+pub mod evaluate;
+pub mod failpoint;
+pub mod plan;
+pub mod prepare;
+pub mod report;
+pub mod retry;
+pub mod run;
+
+pub use prepare::{Prepared, prepare};
+pub use report::{Counts, Report, Tally};
+pub use run::{Options, RunError, Stop, run};

@@ -1,0 +1,326 @@
+//! Which value goes into which column of which table, and whether rules and tables fit each other.
+//!
+//! Rows are laid out for the table, not for a rule's manifest: rules of several event versions share one table and one
+//! stream. A column that no rule fills is left out of the rows, so the table's own default holds.
+
+use crate::config::{Config, Create, Problem, TierConfig};
+use crate::digest::Digest;
+use crate::row::{Column, ColumnType};
+use crate::rules::{Manifest, Rule, RuleSet};
+use crate::warehouse::sqlite::table_name;
+use crate::warehouse::{
+    HostColumn, HostTableColumn, Layout, NewTable, Source, TableColumn, Tier, bronze_columns, quarantine_columns,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The optional host column of silver, written where the table has it.
+const RULE_DIGEST: &str = "rule_digest";
+
+/// Where values go.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Raw events, if the pipeline has the tier.
+    pub bronze: Option<HostTable>,
+    /// Rejected events.
+    pub quarantine: HostTable,
+    /// Accepted rows.
+    pub silver: Silver,
+    /// A row above this is not sent, bytes as encoded.
+    pub max_row: usize,
+    /// What `subscription` columns hold.
+    pub source_name: String,
+}
+
+/// A table that the host fills alone.
+#[derive(Debug, Clone)]
+pub struct HostTable {
+    /// Table and columns.
+    pub layout: Arc<Layout>,
+    /// The value of each column.
+    pub columns: Vec<HostColumn>,
+}
+
+/// The table of accepted rows.
+#[derive(Debug, Clone)]
+pub struct Silver {
+    /// Table and columns.
+    pub layout: Arc<Layout>,
+    /// Which columns of the layout may not be null.
+    pub not_null: Vec<bool>,
+    /// Index in the layout of the column that partitions the table.
+    pub partition: Option<usize>,
+    /// The value of each column, by rule.
+    pub by_rule: BTreeMap<Digest, Vec<Source>>,
+}
+
+impl Plan {
+    /// The layout of a tier.
+    pub fn layout(&self, tier: Tier) -> Option<&Arc<Layout>> {
+        match tier {
+            Tier::Bronze => self.bronze.as_ref().map(|table| &table.layout),
+            Tier::Silver => Some(&self.silver.layout),
+            Tier::Quarantine => Some(&self.quarantine.layout),
+        }
+    }
+}
+
+/// Plans rows, and the tables to be made first. `live` gives the columns of a table that exists.
+pub fn plan(
+    config: &Config,
+    rules: &RuleSet,
+    live: impl Fn(&str) -> Option<Vec<TableColumn>>,
+) -> Result<(Plan, Vec<NewTable>), Vec<Problem>> {
+    let mut planner = Planner { problems: Vec::new(), new: Vec::new() };
+    let bronze = config.bronze.as_ref().map(|tier| planner.host_table("bronze", tier, bronze_columns(), &live));
+    let quarantine = planner.host_table("quarantine", &config.quarantine, quarantine_columns(), &live);
+    let silver = planner.silver(config, rules, &live);
+    match (bronze, silver, quarantine) {
+        (bronze, Some(silver), Some(quarantine)) if planner.problems.is_empty() => {
+            let plan = Plan {
+                bronze: bronze.flatten(),
+                quarantine,
+                silver,
+                max_row: config.max_row,
+                source_name: String::new(),
+            };
+            Ok((plan, planner.new))
+        }
+        _ => Err(planner.problems),
+    }
+}
+
+struct Planner {
+    problems: Vec<Problem>,
+    new: Vec<NewTable>,
+}
+
+impl Planner {
+    fn refuse(&mut self, key: impl Into<String>, what: impl Into<String>) {
+        self.problems.push(Problem::new(key, what));
+    }
+
+    /// The columns of a tier's table: as it is, or as it will be made.
+    fn table(
+        &mut self,
+        tier: &str,
+        config: &TierConfig,
+        wanted: impl FnOnce(&mut Self) -> Vec<Column>,
+        live: impl Fn(&str) -> Option<Vec<TableColumn>>,
+    ) -> Option<Vec<TableColumn>> {
+        if let Some(columns) = live(&config.table) {
+            return Some(columns);
+        }
+        if config.create == Create::Never {
+            let what = format!(
+                "table {} does not exist: make it, or let it be made with create = \"if_needed\"",
+                table_name(&config.table)
+            );
+            self.refuse(format!("{tier}.table"), what);
+            return None;
+        }
+        let columns = wanted(self);
+        let made = columns
+            .iter()
+            .map(|column| TableColumn {
+                name: column.name.clone(),
+                declared: column.kind.to_string(),
+                holds: vec![column.kind],
+                nullable: column.nullable,
+                has_default: false,
+            })
+            .collect();
+        self.new.push(NewTable { name: config.table.clone(), columns });
+        Some(made)
+    }
+
+    fn host_table(
+        &mut self,
+        tier: &str,
+        config: &TierConfig,
+        known: &[HostTableColumn],
+        live: impl Fn(&str) -> Option<Vec<TableColumn>>,
+    ) -> Option<HostTable> {
+        let key = format!("{tier}.table");
+        let table = self.table(tier, config, |_| known.iter().map(HostTableColumn::created).collect(), live)?;
+        let mut layout = Layout { table: table_name(&config.table).to_owned(), columns: Vec::new() };
+        let mut columns = Vec::new();
+        for column in &table {
+            let Some(ours) = known.iter().find(|ours| ours.name.eq_ignore_ascii_case(&column.name)) else {
+                if !column.nullable && !column.has_default {
+                    self.refuse(&key, format!("column `{}` is NOT NULL and nothing fills it", column.name));
+                }
+                continue;
+            };
+            self.fits(&key, column, ours.host.kind(), "the host");
+            if !column.nullable && ours.host.nullable() {
+                self.refuse(
+                    &key,
+                    format!("column `{}` is NOT NULL, but not every event has a value for it", column.name),
+                );
+            }
+            layout.columns.push(column.name.clone());
+            columns.push(ours.host);
+        }
+        for ours in known.iter().filter(|ours| ours.required) {
+            if !table.iter().any(|column| column.name.eq_ignore_ascii_case(ours.name)) {
+                self.refuse(&key, format!("it lacks column `{}` ({})", ours.name, ours.host.kind()));
+            }
+        }
+        Some(HostTable { layout: Arc::new(layout), columns })
+    }
+
+    fn silver(
+        &mut self,
+        config: &Config,
+        rules: &RuleSet,
+        live: impl Fn(&str) -> Option<Vec<TableColumn>>,
+    ) -> Option<Silver> {
+        let silver = &config.silver;
+        let manifests: Vec<&Manifest> = rules.rules().values().map(|rule| &rule.manifest).collect();
+        for name in silver.host_columns.keys() {
+            if let Some(manifest) = manifests.iter().find(|manifest| manifest.column(name).is_some()) {
+                let what = format!("rule {} fills column `{name}` already", manifest.label());
+                self.refuse(format!("silver.host_columns.{name}"), what);
+            }
+        }
+        let table = self.table(
+            "silver",
+            &silver.tier,
+            |planner| planner.wanted_silver(&manifests, &silver.host_columns),
+            live,
+        )?;
+        for (version, rule) in rules.rules() {
+            self.rule_fits(version, rule, &table, &silver.host_columns);
+        }
+        for (name, host) in &silver.host_columns {
+            let key = format!("silver.host_columns.{name}");
+            match table.iter().find(|column| column.name.eq_ignore_ascii_case(name)) {
+                Some(column) => self.fits(&key, column, host.kind(), "the host"),
+                None => self.refuse(key, format!("table {} has no such column", table_name(&silver.tier.table))),
+            }
+        }
+        let mut layout = Layout { table: table_name(&silver.tier.table).to_owned(), columns: Vec::new() };
+        let mut not_null = Vec::new();
+        let mut by_rule: BTreeMap<Digest, Vec<Source>> =
+            rules.rules().values().map(|rule| (rule.digest, Vec::new())).collect();
+        for column in &table {
+            let host = host_column(&silver.host_columns, &column.name);
+            let filled = host.is_some() || manifests.iter().any(|m| m.column(&column.name).is_some());
+            if !filled {
+                continue;
+            }
+            for rule in rules.rules().values() {
+                let source = match (host, rule.manifest.column(&column.name)) {
+                    (_, Some(index)) => Source::Rule(index),
+                    (Some(host), None) => Source::Host(host),
+                    (None, None) => Source::Null,
+                };
+                let sources = by_rule.get_mut(&rule.digest).expect("every rule of the set has an entry");
+                // Two event versions may share a component: its sources are listed once.
+                if sources.len() == layout.columns.len() {
+                    sources.push(source);
+                }
+            }
+            layout.columns.push(column.name.clone());
+            not_null.push(!column.nullable);
+        }
+        let partition = silver.partition_by.as_ref().and_then(|name| self.partition(name, &layout, &manifests));
+        Some(Silver { layout: Arc::new(layout), not_null, partition, by_rule })
+    }
+
+    /// The columns of a new silver table: those of all rules, then the host's. A column that not every rule fills is
+    /// nullable.
+    fn wanted_silver(&mut self, manifests: &[&Manifest], host: &BTreeMap<String, HostColumn>) -> Vec<Column> {
+        let mut columns: Vec<Column> = Vec::new();
+        for manifest in manifests {
+            for column in &manifest.columns {
+                match columns.iter().find(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                    None => columns.push(column.clone()),
+                    Some(known) if known.kind != column.kind => {
+                        let what = format!(
+                            "two rules disagree on column `{}`: {} and {}",
+                            column.name, known.kind, column.kind
+                        );
+                        self.refuse("silver.table", what);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        for column in &mut columns {
+            column.nullable =
+                manifests.iter().any(|m| m.column(&column.name).is_none_or(|index| m.columns[index].nullable));
+        }
+        columns.extend(host.iter().map(|(name, host)| Column::new(name, host.kind(), host.nullable())));
+        if !columns.iter().any(|column| column.name.eq_ignore_ascii_case(RULE_DIGEST)) {
+            columns.push(Column::new(RULE_DIGEST, ColumnType::Text, true));
+        }
+        columns
+    }
+
+    /// Refuses a rule whose manifest the table cannot take.
+    fn rule_fits(&mut self, version: &str, rule: &Rule, table: &[TableColumn], host: &BTreeMap<String, HostColumn>) {
+        let key = format!("rules.components.{version:?}");
+        let label = &rule.label;
+        for column in table.iter().filter(|column| !column.nullable && !column.has_default) {
+            if rule.manifest.column(&column.name).is_none() && host_column(host, &column.name).is_none() {
+                let what =
+                    format!("rule {label} does not produce column `{}`, which is NOT NULL in silver", column.name);
+                self.refuse(&key, what);
+            }
+        }
+        for ours in &rule.manifest.columns {
+            match table.iter().find(|column| column.name.eq_ignore_ascii_case(&ours.name)) {
+                None => self.refuse(
+                    &key,
+                    format!(
+                        "rule {label} produces column `{}` ({}), which silver lacks: add it to the table",
+                        ours.name, ours.kind
+                    ),
+                ),
+                Some(column) => {
+                    self.fits(&key, column, ours.kind, &format!("rule {label}"));
+                    if ours.nullable && !column.nullable {
+                        self.refuse(
+                            &key,
+                            format!("rule {label} may leave column `{}` null, which is NOT NULL in silver", ours.name),
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn fits(&mut self, key: &str, column: &TableColumn, kind: ColumnType, whose: &str) {
+        if !column.holds.contains(&kind) {
+            let what = format!(
+                "column `{}` is declared {}, which cannot hold {whose}'s {kind} without loss",
+                column.name, column.declared
+            );
+            self.refuse(key, what);
+        }
+    }
+
+    fn partition(&mut self, name: &str, layout: &Layout, manifests: &[&Manifest]) -> Option<usize> {
+        let index = layout.columns.iter().position(|column| column.eq_ignore_ascii_case(name));
+        let timely = |column: &Column| matches!(column.kind, ColumnType::Timestamp | ColumnType::Date);
+        let fits = manifests.iter().all(|m| m.column(name).is_none_or(|index| timely(&m.columns[index])));
+        match index {
+            Some(index) if fits => Some(index),
+            Some(_) => {
+                self.refuse("silver.partition_by", format!("column `{name}` is neither TIMESTAMP nor DATE"));
+                None
+            }
+            None => {
+                self.refuse("silver.partition_by", format!("no rule and no host column fills `{name}`"));
+                None
+            }
+        }
+    }
+}
+
+fn host_column(configured: &BTreeMap<String, HostColumn>, name: &str) -> Option<HostColumn> {
+    let by_config = configured.iter().find(|(column, _)| column.eq_ignore_ascii_case(name)).map(|(_, host)| *host);
+    by_config.or_else(|| name.eq_ignore_ascii_case(RULE_DIGEST).then_some(HostColumn::RuleDigest))
+}

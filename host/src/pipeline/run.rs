@@ -1,0 +1,265 @@
+//! Running a pipeline: source → judging → ledger → warehouse, with bounded queues between them.
+//!
+//! ```text
+//! source thread ─2─► judging threads ─3─► commit to the ledger ─4─► delivery ─► done
+//! ```
+//!
+//! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
+
+use super::deliver::{DeliverError, Delivery, SharedLedger};
+use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
+use super::failpoint;
+use super::prepare::{Prepared, prepare};
+use super::report::{Counts, Report, Tally};
+use crate::config::{Config, ConfigError, WarehouseConfig};
+use crate::ledger::{Ledger, LedgerError, Seq};
+use crate::source::{self, OpenError, Progress, Settings, SourceError};
+use crate::time::Clock;
+use crate::warehouse::{Sqlite, WarehouseError};
+use futures::StreamExt;
+use futures::stream::FuturesOrdered;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use tokio::sync::{Notify, mpsc};
+
+/// Micro-batches that are judged at the same time.
+const JUDGING: usize = 3;
+/// Commits that may wait for delivery.
+const UNDELIVERED: usize = 4;
+
+/// How a run differs from the pipeline file.
+#[derive(Clone)]
+pub struct Options {
+    /// Take a new ledger although the tables have rows.
+    pub new_ledger: bool,
+    /// Processing time.
+    pub clock: Arc<dyn Clock>,
+    /// Asked to stop.
+    pub stop: Stop,
+    /// Counts to watch while it runs.
+    pub counts: Arc<Counts>,
+    /// Called once with the source's progress, when reading starts.
+    pub on_start: Arc<dyn Fn(Arc<Progress>) + Send + Sync>,
+}
+
+/// A request to stop: the source ends, what was read is finished.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<(AtomicBool, Notify)>);
+
+impl Stop {
+    /// Asks to stop.
+    pub fn request(&self) {
+        self.0.0.store(true, Ordering::SeqCst);
+        self.0.1.notify_waiters();
+    }
+
+    /// Whether it was asked.
+    pub fn requested(&self) -> bool {
+        self.0.0.load(Ordering::SeqCst)
+    }
+
+    /// Returns once it is asked.
+    pub async fn wait(&self) {
+        loop {
+            let asked = self.0.1.notified();
+            if self.requested() {
+                return;
+            }
+            asked.await;
+        }
+    }
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something in the pipeline file, its rules or tables.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The tables have rows that a new ledger knows nothing of.
+    #[error(
+        "the ledger {ledger} is new, but table {table} has rows already: rows of this run would come on top of them. \
+         If that is wanted, say --new-ledger; if the ledger was moved, set [ledger] path"
+    )]
+    NewLedger {
+        /// The ledger's directory.
+        ledger: String,
+        /// The first table with rows.
+        table: String,
+    },
+    /// The ledger cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The warehouse cannot be used.
+    #[error(transparent)]
+    Warehouse(#[from] WarehouseError),
+    /// The source failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Judging failed.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    /// Delivery failed.
+    #[error(transparent)]
+    Deliver(#[from] DeliverError),
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+impl From<OpenError> for RunError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Source(error) => error.into(),
+            OpenError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+/// Runs a pipeline until its source ends or it is asked to stop.
+pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {
+    let started = Instant::now();
+    let Prepared { sandbox, rules, mut plan, new_tables } = prepare(config)?;
+    let WarehouseConfig::Sqlite { path, give_up_after } = &config.warehouse;
+    let warehouse = Sqlite::open(path)?;
+    let ledger = Ledger::open(&config.ledger, &config.name, warehouse.identity())?;
+    if ledger.is_new() && !options.new_ledger {
+        refuse_old_rows(config, &ledger, &warehouse).await?;
+    }
+    for table in new_tables {
+        warehouse.create_table(table).await?;
+    }
+    let settings = Settings {
+        source: config.source.clone(),
+        batch: config.batch,
+        max_payload: config.max_payload,
+        clock: Arc::clone(&options.clock),
+    };
+    let source = source::open(settings, |key| ledger.position(key))?;
+    source.name().clone_into(&mut plan.source_name);
+    let plan = Arc::new(plan);
+    let delivery = Delivery {
+        ledger: SharedLedger::new(ledger),
+        warehouse,
+        plan: Arc::clone(&plan),
+        give_up_after: *give_up_after,
+        making_streams: Arc::default(),
+    };
+    let resumed = delivery.resume().await?;
+    if resumed > 0 {
+        tracing::info!(commits = resumed, "sent what an earlier run had left");
+    }
+    let evaluators = Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads)
+        .map_err(RunError::Thread)?;
+    let (tally, complete) = drive(source, &evaluators, &Context { rules, plan }, &delivery, options).await?;
+    Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
+}
+
+/// Rows that no ledger accounts for would be doubled by reading the source again.
+async fn refuse_old_rows(config: &Config, ledger: &Ledger, warehouse: &Sqlite) -> Result<(), RunError> {
+    let tables = [config.bronze.as_ref(), Some(&config.silver.tier), Some(&config.quarantine)];
+    for table in tables.into_iter().flatten().map(|tier| tier.table.as_str()) {
+        if warehouse.columns(table).await?.is_some() && warehouse.has_rows(table).await? {
+            return Err(RunError::NewLedger {
+                ledger: ledger.directory().display().to_string(),
+                table: table.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Moves micro-batches along until the source has ended and everything is delivered.
+async fn drive(
+    source: source::Opened,
+    evaluators: &Evaluators,
+    context: &Context,
+    delivery: &Delivery,
+    options: &Options,
+) -> Result<(Tally, bool), RunError> {
+    let stop_reading = Arc::new(AtomicBool::new(false));
+    let mut source = source.start(Arc::clone(&stop_reading)).map_err(RunError::Thread)?;
+    (options.on_start)(Arc::clone(&source.progress));
+    let (commits, queue) = mpsc::channel::<(Seq, Tally)>(UNDELIVERED);
+    let delivering = tokio::spawn(deliver_all(delivery.clone(), queue, Arc::clone(&options.counts)));
+    let mut judging = FuturesOrdered::new();
+    let (mut reading, mut stopping) = (true, false);
+    let mut source_error = None;
+    let outcome = loop {
+        if !reading && judging.is_empty() {
+            break Ok(());
+        }
+        tokio::select! {
+            biased;
+            () = options.stop.wait(), if !stopping => {
+                stopping = true;
+                stop_reading.store(true, Ordering::Relaxed);
+            }
+            Some(judged) = judging.next() => match commit(judged, delivery, &commits).await {
+                Ok(true) => {}
+                // Delivery has failed and says why below.
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            },
+            batch = source.batches.recv(), if reading && judging.len() < JUDGING => match batch {
+                Some(Ok(batch)) => judging.push_back(evaluators.submit(batch, context)),
+                Some(Err(error)) => {
+                    // What was read before is good, and is finished first.
+                    source_error = Some(error);
+                    reading = false;
+                }
+                None => reading = false,
+            },
+        }
+    };
+    drop(commits);
+    let delivered = delivering.await.map_err(|error| RunError::Thread(io::Error::other(error)))?;
+    outcome?;
+    let tally = delivered?;
+    source_error.map_or(Ok((tally, !stopping)), |error| Err(error.into()))
+}
+
+/// Commits a judged micro-batch to the ledger. False if delivery no longer takes commits.
+async fn commit(
+    judged: Result<Evaluated, EvaluateError>,
+    delivery: &Delivery,
+    commits: &mpsc::Sender<(Seq, Tally)>,
+) -> Result<bool, RunError> {
+    let Evaluated { parts, originals, tally, position } = judged?;
+    failpoint::pass(failpoint::BATCH_JUDGED);
+    // Bounded memory: nothing is committed that delivery has no room for.
+    let Ok(room) = commits.reserve().await else { return Ok(false) };
+    for part in parts.iter().filter(|part| !part.rows.is_empty()) {
+        delivery.ensure_stream(part.tier).await?;
+    }
+    // A retry needs the parts again, so they are shared until the commit takes them.
+    let work = Arc::new((parts, originals, position));
+    let call = move |ledger: &mut Ledger| {
+        let (parts, originals, position) = work.as_ref();
+        ledger.commit(parts, originals, position.as_ref().map(|(key, at)| (key.as_str(), at.as_str())))
+    };
+    let seq = delivery.ledger.retrying(delivery.give_up_after, call).await?;
+    failpoint::pass(failpoint::LEDGER_COMMITTED);
+    room.send((seq, tally));
+    Ok(true)
+}
+
+/// Delivers commits as they come, and what refused rows added at the end.
+async fn deliver_all(
+    delivery: Delivery,
+    mut queue: mpsc::Receiver<(Seq, Tally)>,
+    counts: Arc<Counts>,
+) -> Result<Tally, DeliverError> {
+    let mut all = Tally::default();
+    while let Some((seq, mut tally)) = queue.recv().await {
+        let refused = delivery.deliver(Some(seq)).await?;
+        tally.accepted -= refused.quarantined();
+        tally.add(&refused);
+        counts.add(&tally);
+        all.add(&tally);
+    }
+    delivery.deliver(None).await?;
+    Ok(all)
+}

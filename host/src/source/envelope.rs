@@ -1,0 +1,140 @@
+//! The `envelope` format: one JSON object a line, with the payload and its metadata.
+//!
+//! `data` is the payload as text, `data_base64` as base64 (RFC 4648, with padding); with neither the payload is empty.
+//! `attributes` is an object of texts. Names may also be written as Pub/Sub's JSON has them (`messageId`, …).
+
+use crate::event::Event;
+use crate::time::{Micros, parse_rfc3339};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    data: Option<String>,
+    #[serde(alias = "dataBase64")]
+    data_base64: Option<String>,
+    #[serde(default)]
+    attributes: Attributes,
+    #[serde(alias = "messageId")]
+    message_id: Option<String>,
+    #[serde(alias = "publishTime")]
+    publish_time: Option<String>,
+    #[serde(alias = "orderingKey")]
+    ordering_key: Option<String>,
+    #[serde(alias = "deliveryAttempt")]
+    delivery_attempt: Option<u32>,
+}
+
+/// Attributes in the order they came, no name twice.
+#[derive(Default)]
+struct Attributes(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Attributes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Attributes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Attributes, A::Error> {
+                let mut pairs: Vec<(String, String)> = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, String>()? {
+                    if pairs.iter().any(|(known, _)| *known == name) {
+                        return Err(A::Error::custom(format_args!("attribute `{name}` stands twice")));
+                    }
+                    pairs.push((name, value));
+                }
+                Ok(Attributes(pairs))
+            }
+        }
+        deserializer.deserialize_map(Pairs)
+    }
+}
+
+/// Parses a line. What it does not say of itself comes from `line`: the message id and the publish time.
+pub(super) fn parse(
+    line: &[u8],
+    message_id: &str,
+    publish_time: Micros,
+    received_time: Micros,
+) -> Result<Event, String> {
+    let envelope: Envelope = serde_json::from_slice(line).map_err(|error| format!("not an envelope: {error}"))?;
+    let payload = match (envelope.data, envelope.data_base64) {
+        (Some(_), Some(_)) => return Err("both `data` and `data_base64` are given".into()),
+        (Some(text), None) => Bytes::from(text),
+        (None, Some(text)) => {
+            Bytes::from(STANDARD.decode(text).map_err(|error| format!("`data_base64` is not base64: {error}"))?)
+        }
+        (None, None) => Bytes::new(),
+    };
+    let publish_time = match envelope.publish_time {
+        Some(text) => parse_rfc3339(&text).map_err(|error| format!("`publish_time` is not a time: {error}"))?,
+        None => publish_time,
+    };
+    Ok(Event {
+        payload,
+        attributes: envelope.attributes.0,
+        message_id: envelope.message_id.unwrap_or_else(|| message_id.to_owned()),
+        publish_time,
+        received_time,
+        ordering_key: envelope.ordering_key.filter(|key| !key.is_empty()),
+        delivery_attempt: envelope.delivery_attempt,
+        refused: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Event, String> {
+        super::parse(line.as_bytes(), "f:1", 5, 6)
+    }
+
+    #[test]
+    fn the_payload_is_text_or_base64_or_empty() {
+        assert_eq!(parse(r#"{"data":"{\"a\":\"\u00e9\"}"}"#).unwrap().payload.as_ref(), "{\"a\":\"é\"}".as_bytes());
+        assert_eq!(parse(r#"{"data_base64":"/wA="}"#).unwrap().payload.as_ref(), b"\xff\x00");
+        let empty = parse(r#"{"attributes":{"b":"1","a":"2"}}"#).unwrap();
+        assert!(empty.payload.is_empty());
+        assert_eq!(empty.attributes, [("b".into(), "1".into()), ("a".into(), "2".into())]);
+        assert_eq!((empty.message_id.as_str(), empty.publish_time, empty.received_time), ("f:1", 5, 6));
+    }
+
+    #[test]
+    fn pubsubs_own_names_are_known() {
+        let event = parse(
+            r#"{"data":"x","messageId":"7","publishTime":"1970-01-01T00:00:01Z","orderingKey":"k","deliveryAttempt":2}"#,
+        )
+        .unwrap();
+        assert_eq!((event.message_id.as_str(), event.publish_time), ("7", 1_000_000));
+        assert_eq!((event.ordering_key.as_deref(), event.delivery_attempt), (Some("k"), Some(2)));
+    }
+
+    #[test]
+    fn what_is_not_an_envelope_says_why() {
+        let why = |line: &str, what: &str| {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(what), "{line}: {error}");
+        };
+        why("", "not an envelope");
+        why("[]", "not an envelope");
+        why(r#"{"data":"x"} {}"#, "trailing");
+        why(r#"{"data":{}}"#, "expected a string");
+        why(r#"{"dat":"x"}"#, "unknown field `dat`");
+        why(r#"{"data":"x","data":"y"}"#, "duplicate field");
+        why(r#"{"data":"x","data_base64":"eA=="}"#, "both");
+        why(r#"{"data_base64":"e"}"#, "not base64");
+        why(r#"{"attributes":{"a":1}}"#, "expected a string");
+        why(r#"{"attributes":{"a":"1","a":"2"}}"#, "stands twice");
+        why(r#"{"publish_time":"yesterday"}"#, "not a time");
+    }
+}

@@ -1,0 +1,276 @@
+//! Reading a file or standard input in micro-batches.
+
+use super::lines::{Line, Splitter};
+use super::position::{self, FilePosition, Found};
+use super::{Batch, OpenError, Progress, Settings, SourceError, envelope};
+use crate::config::Format;
+use crate::digest::Running;
+use crate::event::Event;
+use crate::ledger::LedgerError;
+use crate::time::{Micros, from_system};
+use crate::verdict::{Rejection, stage};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::fs::File;
+use std::io::{self, Seek};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a reader that waits for input looks whether it should stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Reads events from a file descriptor.
+pub(super) struct Reader {
+    input: File,
+    path: PathBuf,
+    name: String,
+    splitter: Splitter,
+    publish_time: Micros,
+    ids: String,
+    line: u64,
+    /// Known for regular files, which the ledger remembers.
+    remembered: Option<Remembered>,
+    ended: bool,
+}
+
+struct Remembered {
+    key: String,
+    offset: u64,
+    generation: u32,
+    open_line: bool,
+}
+
+impl Reader {
+    /// Opens a file where the ledger says it was read to.
+    pub fn file(
+        path: &Path,
+        settings: &Settings,
+        position: impl FnOnce(&str) -> Result<Option<String>, LedgerError>,
+    ) -> Result<Self, OpenError> {
+        let io = |error| OpenError::Source(SourceError::Io { path: path.to_owned(), error });
+        let mut input = File::open(path).map_err(io)?;
+        let metadata = input.metadata().map_err(io)?;
+        if metadata.is_dir() {
+            return Err(io(io::ErrorKind::IsADirectory.into()));
+        }
+        let file_name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        if !metadata.is_file() {
+            // A pipe or a terminal: nothing to remember.
+            return Ok(Self::stream(input, path, format!("file:{file_name}"), settings));
+        }
+        let canonical = path.canonicalize().map_err(io)?;
+        let key = format!("file:{}", canonical.display());
+        let (start, digest) = match position(&key)? {
+            None => (None, Running::default()),
+            Some(text) => {
+                let known: FilePosition = serde_json::from_str(&text).map_err(|error| {
+                    OpenError::Source(SourceError::Position { path: path.to_owned(), error: error.to_string() })
+                })?;
+                match position::compare(&mut input, known).map_err(io)? {
+                    Found::Same(known, digest) => (Some(known), digest),
+                    Found::Replaced { generation } => {
+                        tracing::info!(path = %path.display(), "the file was replaced since it was read; reading it as new");
+                        let start =
+                            FilePosition { offset: 0, line: 0, digest: String::new(), generation, open_line: false };
+                        (Some(start), Running::default())
+                    }
+                }
+            }
+        };
+        let generation = start.as_ref().map_or(1, |start| start.generation);
+        // Message ids stay unique when a path is used again for another file.
+        let ids = if generation == 1 { file_name.clone() } else { format!("{file_name}#{generation}") };
+        Ok(Self {
+            input,
+            path: path.to_owned(),
+            name: format!("file:{file_name}"),
+            splitter: Splitter::new(line_limit(settings), Some(digest)),
+            publish_time: metadata.modified().map_or(0, from_system),
+            ids,
+            line: start.as_ref().map_or(0, |start| start.line),
+            remembered: Some(Remembered {
+                key,
+                offset: start.as_ref().map_or(0, |start| start.offset),
+                generation,
+                open_line: start.is_some_and(|start| start.open_line),
+            }),
+            ended: false,
+        })
+    }
+
+    /// Opens standard input.
+    pub fn stdin(settings: &Settings) -> Result<Self, SourceError> {
+        let path = PathBuf::from("standard input");
+        match io::stdin().as_fd().try_clone_to_owned() {
+            Ok(input) => Ok(Self::stream(input.into(), &path, "stdin".into(), settings)),
+            Err(error) => Err(SourceError::Io { path, error }),
+        }
+    }
+
+    /// Something that can be read once. Its message ids carry the time of the start, so that two runs differ.
+    fn stream(input: File, path: &Path, name: String, settings: &Settings) -> Self {
+        let now = settings.clock.now();
+        Self {
+            input,
+            path: path.to_owned(),
+            ids: format!("{name}-{now}"),
+            name,
+            splitter: Splitter::new(line_limit(settings), None),
+            publish_time: now,
+            line: 0,
+            remembered: None,
+            ended: false,
+        }
+    }
+
+    /// What rows call the source.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The next micro-batch; none at the end of the input, or when asked to stop with nothing read.
+    pub fn next_batch(
+        &mut self,
+        format: Format,
+        settings: &Settings,
+        progress: &Progress,
+        stop: &AtomicBool,
+    ) -> Result<Option<Batch>, SourceError> {
+        let io = |path: &Path, error| SourceError::Io { path: path.to_owned(), error };
+        let mut events: Vec<Event> = Vec::new();
+        let mut weight = 0;
+        let mut oldest: Option<Instant> = None;
+        let mut received_time = settings.clock.now();
+        while events.len() < settings.batch.max_events && weight < settings.batch.max_bytes {
+            let line = match self.splitter.next() {
+                Some(line) => line,
+                None if self.ended => match self.splitter.last() {
+                    Some(line) => line,
+                    None => break,
+                },
+                None => {
+                    let wait = oldest.map_or(LOOK, |since| settings.batch.max_age.saturating_sub(since.elapsed()));
+                    if oldest.is_some() && wait.is_zero() || stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    if self.ready(wait.min(LOOK)).map_err(|error| io(&self.path, error))? {
+                        self.ended = !self.splitter.fill(&mut self.input).map_err(|error| io(&self.path, error))?;
+                        self.show(progress);
+                        if events.is_empty() {
+                            received_time = settings.clock.now();
+                        }
+                    }
+                    continue;
+                }
+            };
+            if let Some(event) = self.event(format, settings, line, received_time) {
+                weight += event.weight();
+                events.push(event);
+                oldest.get_or_insert_with(Instant::now);
+            }
+        }
+        if events.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Batch { events, position: self.position() }))
+    }
+
+    fn ready(&self, wait: Duration) -> io::Result<bool> {
+        let mut fds = [PollFd::new(&self.input, PollFlags::IN)];
+        let wait = rustix::event::Timespec::try_from(wait).map_err(io::Error::other)?;
+        match poll(&mut fds, Some(&wait)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        if self.remembered.is_some() {
+            let at = self.input.stream_position().unwrap_or_default();
+            let total = self.input.metadata().map_or(0, |metadata| metadata.len());
+            progress.bytes.store(at, Ordering::Relaxed);
+            progress.total.store(total.max(at), Ordering::Relaxed);
+        }
+    }
+
+    /// The position behind the last line given out.
+    fn position(&self) -> Option<(String, String)> {
+        let remembered = self.remembered.as_ref()?;
+        let position = FilePosition {
+            offset: remembered.offset,
+            line: self.line,
+            digest: position::digest_text(&self.splitter.digest()?),
+            generation: remembered.generation,
+            open_line: remembered.open_line,
+        };
+        Some((remembered.key.clone(), serde_json::to_string(&position).expect("a position is plain data")))
+    }
+
+    /// An event from a line. None for the newline that ends a line judged before the file grew.
+    fn event(&mut self, format: Format, settings: &Settings, line: Line, received_time: Micros) -> Option<Event> {
+        if let Some(remembered) = &mut self.remembered {
+            remembered.offset += line.consumed;
+            let was_open = std::mem::replace(&mut remembered.open_line, !line.terminated);
+            if was_open && line.bytes.is_empty() && line.terminated {
+                return None;
+            }
+        }
+        self.line += 1;
+        let message_id = format!("{}:{}", self.ids, self.line);
+        let mut event = Event {
+            payload: line.bytes,
+            attributes: Vec::new(),
+            message_id,
+            publish_time: self.publish_time,
+            received_time,
+            ordering_key: None,
+            delivery_attempt: None,
+            refused: None,
+        };
+        if let Some((size, digest)) = line.too_long {
+            event.refused =
+                Some(too_large(size, line_limit_of(format, settings), &digest.to_string(), event.payload.len()));
+            return Some(event);
+        }
+        if format == Format::Envelope {
+            match envelope::parse(&event.payload, &event.message_id, event.publish_time, received_time) {
+                Ok(parsed) => event = parsed,
+                Err(reason) => {
+                    event.refused = Some(Rejection::by_host(stage::PARSE_ENVELOPE, "envelope", reason));
+                    return Some(event);
+                }
+            }
+        }
+        if event.payload.len() > settings.max_payload {
+            let digest = crate::digest::Digest::of(&event.payload);
+            let size = event.payload.len() as u64;
+            event.payload.truncate(super::lines::KEPT);
+            event.refused = Some(too_large(size, settings.max_payload, &digest.to_string(), event.payload.len()));
+        }
+        Some(event)
+    }
+}
+
+fn too_large(size: u64, limit: usize, digest: &str, kept: usize) -> Rejection {
+    let reason = format!(
+        "{size} bytes are above the limit of {limit} bytes; the first {kept} bytes are kept, the {digest} is of all"
+    );
+    Rejection::by_host(stage::PAYLOAD_TOO_LARGE, "payload_too_large", reason)
+}
+
+/// The longest line that is held whole. An envelope is longer than its payload: base64, escapes, attributes.
+fn line_limit_of(format: Format, settings: &Settings) -> usize {
+    match format {
+        Format::Lines => settings.max_payload,
+        Format::Envelope => settings.max_payload.saturating_mul(2).saturating_add(1 << 20),
+    }
+}
+
+fn line_limit(settings: &Settings) -> usize {
+    let format = match settings.source {
+        crate::config::SourceConfig::File { format, .. } | crate::config::SourceConfig::Stdin { format } => format,
+    };
+    line_limit_of(format, settings)
+}

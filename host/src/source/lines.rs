@@ -1,0 +1,197 @@
+//! Bytes into lines, without copying a payload and without holding a line that is too long.
+
+use crate::digest::{Digest, Running};
+use bytes::{Bytes, BytesMut};
+use std::io::{self, Read};
+
+/// How much is read at once.
+const CHUNK: usize = 256 * 1024;
+/// What is kept of a line above the limit.
+pub(super) const KEPT: usize = 64 * 1024;
+
+/// A line, without its newline. A carriage return before it is part of the line.
+#[derive(Debug, PartialEq)]
+pub(super) struct Line {
+    /// Its bytes; the first [`KEPT`] if it is too long.
+    pub bytes: Bytes,
+    /// Size and digest of a line that is above the limit.
+    pub too_long: Option<(u64, Digest)>,
+    /// Whether a newline ended it.
+    pub terminated: bool,
+    /// Bytes it took in the input, its newline included.
+    pub consumed: u64,
+}
+
+/// Splits what is fed to it.
+pub(super) struct Splitter {
+    buffer: BytesMut,
+    /// Bytes of `buffer` known to hold no newline.
+    scanned: usize,
+    limit: usize,
+    /// A line above the limit of which the end was not seen yet.
+    long: Option<Long>,
+    /// Over every byte of the lines given out.
+    digest: Option<Running>,
+}
+
+struct Long {
+    kept: Bytes,
+    size: u64,
+    digest: Running,
+}
+
+impl Splitter {
+    /// A splitter for lines of at most `limit` bytes. With a digest, it goes on with that over all lines given out.
+    pub fn new(limit: usize, digest: Option<Running>) -> Self {
+        Self { buffer: BytesMut::new(), scanned: 0, limit, long: None, digest }
+    }
+
+    /// The digest of every byte given out so far.
+    pub fn digest(&self) -> Option<Digest> {
+        self.digest.as_ref().map(Running::digest)
+    }
+
+    /// Reads once. False at the end of the input.
+    pub fn fill(&mut self, input: &mut impl Read) -> io::Result<bool> {
+        let length = self.buffer.len();
+        self.buffer.resize(length + CHUNK, 0);
+        let got = loop {
+            match input.read(&mut self.buffer[length..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other,
+            }
+        };
+        self.buffer.truncate(length + *got.as_ref().unwrap_or(&0));
+        Ok(got? > 0)
+    }
+
+    /// The next whole line of what was read.
+    pub fn next(&mut self) -> Option<Line> {
+        if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+            return Some(self.take(self.scanned + at, true));
+        }
+        self.scanned = self.buffer.len();
+        if self.long.is_some() || self.buffer.len() > self.limit {
+            self.swallow(self.buffer.len());
+        }
+        None
+    }
+
+    /// What stands after the last newline, at the end of the input.
+    pub fn last(&mut self) -> Option<Line> {
+        (!self.buffer.is_empty() || self.long.is_some()).then(|| self.take(self.buffer.len(), false))
+    }
+
+    fn take(&mut self, length: usize, terminated: bool) -> Line {
+        self.scanned = 0;
+        if self.long.is_some() || length > self.limit {
+            self.swallow(length);
+        }
+        let (bytes, too_long, mut consumed) = if let Some(long) = self.long.take() {
+            (long.kept, Some((long.size, long.digest.digest())), long.size)
+        } else {
+            let bytes = self.buffer.split_to(length).freeze();
+            self.seen(&bytes);
+            (bytes, None, length as u64)
+        };
+        if terminated {
+            let newline = self.buffer.split_to(1);
+            self.seen(&newline);
+            consumed += 1;
+        }
+        Line { bytes, too_long, terminated, consumed }
+    }
+
+    /// Moves the first bytes of the buffer into the line that is too long.
+    fn swallow(&mut self, length: usize) {
+        let piece = self.buffer.split_to(length).freeze();
+        self.scanned = 0;
+        self.seen(&piece);
+        let long = self.long.get_or_insert_with(|| Long {
+            kept: Bytes::copy_from_slice(&piece[..piece.len().min(KEPT)]),
+            size: 0,
+            digest: Running::default(),
+        });
+        long.size += piece.len() as u64;
+        long.digest.update(&piece);
+    }
+
+    fn seen(&mut self, bytes: &[u8]) {
+        if let Some(digest) = &mut self.digest {
+            digest.update(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An input that gives a few bytes at a time.
+    struct Slow<'a>(&'a [u8], usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let n = self.1.min(self.0.len()).min(into.len());
+            into[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    fn split(text: &[u8], at_once: usize, limit: usize) -> (Vec<Line>, Digest) {
+        let mut splitter = Splitter::new(limit, Some(Running::default()));
+        let mut input = Slow(text, at_once);
+        let mut lines = Vec::new();
+        loop {
+            lines.extend(std::iter::from_fn(|| splitter.next()));
+            if !splitter.fill(&mut input).unwrap() {
+                lines.extend(splitter.last());
+                let digest = splitter.digest().unwrap();
+                return (lines, digest);
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_the_same_however_the_input_is_cut() {
+        let text = b"one\n\ntwo\r\n\xff\xfe\nlast without newline";
+        for at_once in [1, 2, 3, 7, 1_000] {
+            let (lines, digest) = split(text, at_once, 100);
+            let bytes: Vec<&[u8]> = lines.iter().map(|line| line.bytes.as_ref()).collect();
+            assert_eq!(bytes, [b"one" as &[u8], b"", b"two\r", b"\xff\xfe", b"last without newline"]);
+            assert_eq!(lines.iter().map(|line| line.terminated).collect::<Vec<_>>(), [true, true, true, true, false]);
+            assert_eq!(lines.iter().map(|line| line.consumed).sum::<u64>(), text.len() as u64);
+            assert_eq!(digest, Digest::of(text));
+        }
+    }
+
+    #[test]
+    fn a_line_at_the_limit_is_whole_and_one_above_it_is_not() {
+        let text = [b"x".repeat(10), b"\n".to_vec(), b"y".repeat(11), b"\nz\n".to_vec()].concat();
+        for at_once in [1, 4, 1_000] {
+            let (lines, digest) = split(&text, at_once, 10);
+            assert_eq!(lines.len(), 3);
+            assert_eq!(lines[0].too_long, None);
+            assert_eq!(lines[1].too_long, Some((11, Digest::of(&b"y".repeat(11)))));
+            assert_eq!(lines[1].consumed, 12);
+            assert_eq!(lines[2].bytes.as_ref(), b"z");
+            assert_eq!(digest, Digest::of(&text));
+        }
+    }
+
+    #[test]
+    fn only_the_first_part_of_a_long_line_is_kept() {
+        let text = b"x".repeat(3 * CHUNK);
+        let (lines, _) = split(&text, CHUNK, CHUNK);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].bytes.len() <= KEPT && !lines[0].terminated);
+        assert_eq!(lines[0].too_long, Some((3 * CHUNK as u64, Digest::of(&text))));
+    }
+
+    #[test]
+    fn an_empty_input_has_no_lines() {
+        assert_eq!(split(b"", 10, 10).0, []);
+        assert_eq!(split(b"\n", 10, 10).0.len(), 1);
+    }
+}

@@ -1,0 +1,142 @@
+//! Where events come from. A source runs on its own thread and sends micro-batches through a bounded channel, so a
+//! slow warehouse stops the reading and memory stays bounded.
+
+mod envelope;
+mod file;
+mod lines;
+mod position;
+
+pub use position::FilePosition;
+
+use crate::config::{BatchConfig, Format, SourceConfig};
+use crate::event::Event;
+use crate::time::Clock;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use tokio::sync::mpsc;
+
+/// Events that are judged and committed together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// The events, in the order of the source.
+    pub events: Vec<Event>,
+    /// Where the source stands behind them: a key and the position, for the ledger.
+    pub position: Option<(String, String)>,
+}
+
+/// Why a source ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// It cannot be opened or read.
+    #[error("cannot read {}: {error}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// What the ledger says of it cannot be read.
+    #[error("the ledger's position of {} cannot be read: {error}", .path.display())]
+    Position {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: String,
+    },
+}
+
+/// How far a source is, for progress.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Bytes read, those passed over because the ledger has them included.
+    pub bytes: AtomicU64,
+    /// Bytes there are, 0 if that is not known.
+    pub total: AtomicU64,
+}
+
+/// What a source needs to know.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where it reads.
+    pub source: SourceConfig,
+    /// When a micro-batch is full.
+    pub batch: BatchConfig,
+    /// Payloads above this are not read whole, bytes.
+    pub max_payload: usize,
+    /// Processing time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Opens a source where the ledger says it stands. `position` is asked with the source's key.
+pub fn open(
+    settings: Settings,
+    position: impl FnOnce(&str) -> Result<Option<String>, crate::ledger::LedgerError>,
+) -> Result<Opened, OpenError> {
+    let (path, format) = match &settings.source {
+        SourceConfig::File { path, format } => (Some(path.clone()), *format),
+        SourceConfig::Stdin { format } => (None, *format),
+    };
+    let reader = match path {
+        Some(path) => file::Reader::file(&path, &settings, position)?,
+        None => file::Reader::stdin(&settings).map_err(OpenError::Source)?,
+    };
+    Ok(Opened { reader, format, settings })
+}
+
+/// Why a source cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The source's own failure.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The ledger could not be asked.
+    #[error(transparent)]
+    Ledger(#[from] crate::ledger::LedgerError),
+}
+
+/// A source that was opened and has not started.
+pub struct Opened {
+    reader: file::Reader,
+    format: Format,
+    settings: Settings,
+}
+
+/// A source that runs. Dropping `batches` ends it.
+pub struct Running {
+    /// Its micro-batches; after an error nothing more comes.
+    pub batches: mpsc::Receiver<Result<Batch, SourceError>>,
+    /// How far it is.
+    pub progress: Arc<Progress>,
+}
+
+impl Opened {
+    /// What rows call it: `file:` and the name of the file, or `stdin`.
+    pub fn name(&self) -> &str {
+        self.reader.name()
+    }
+
+    /// Starts reading on a thread. When `stop` is set the source ends with what it has read.
+    pub fn start(self, stop: Arc<AtomicBool>) -> std::io::Result<Running> {
+        // Two: one is judged while the next is read.
+        let (sender, batches) = mpsc::channel(2);
+        let progress = Arc::new(Progress::default());
+        let shown = Arc::clone(&progress);
+        thread::Builder::new().name("source".into()).spawn(move || {
+            let Self { mut reader, format, settings } = self;
+            loop {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let batch = reader.next_batch(format, &settings, &shown, &stop).transpose();
+                let Some(batch) = batch else { return };
+                let failed = batch.is_err();
+                if sender.blocking_send(batch).is_err() || failed {
+                    return;
+                }
+            }
+        })?;
+        Ok(Running { batches, progress })
+    }
+}

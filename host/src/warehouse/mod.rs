@@ -1,0 +1,142 @@
+//! Where rows go: the contract of an append target, and SQLite, which implements it.
+//!
+//! An append names a stream and an offset. A repeat of an offset is refused as already there, a gap as out of range,
+//! a finalized stream refuses everything: BigQuery's committed streams work so, and SQLite does the same with a
+//! `preflight_streams` table in the rows' transaction.
+
+mod columns;
+mod rows;
+pub mod sqlite;
+
+pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns};
+pub use rows::RowSet;
+pub use sqlite::Sqlite;
+
+use crate::row::Column;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// The three append targets of a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// Raw events.
+    Bronze,
+    /// Accepted rows.
+    Silver,
+    /// Rejected events.
+    Quarantine,
+}
+
+impl Tier {
+    /// All, in the order they are written and shown.
+    pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Quarantine];
+
+    /// Its name in the ledger, in reports and in the pipeline file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bronze => "bronze",
+            Self::Silver => "silver",
+            Self::Quarantine => "quarantine",
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A column of a live table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableColumn {
+    /// Name as the table has it.
+    pub name: String,
+    /// The type as the table declares it, for messages.
+    pub declared: String,
+    /// The types of values it can hold without loss.
+    pub holds: Vec<crate::row::ColumnType>,
+    /// Whether it may be null.
+    pub nullable: bool,
+    /// Whether the table fills it by itself when it is left out.
+    pub has_default: bool,
+}
+
+/// A live table: its name and its columns.
+pub type LiveTable = (String, Vec<TableColumn>);
+
+/// A table to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTable {
+    /// Name as in the pipeline file.
+    pub name: String,
+    /// Its columns, in order.
+    pub columns: Vec<Column>,
+}
+
+/// Rows bound to a place in a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The target.
+    pub tier: Tier,
+    /// The stream of that target.
+    pub stream: String,
+    /// Offset of the first row.
+    pub first_offset: u64,
+    /// The rows, encoded for the columns of `layout`.
+    pub rows: Arc<RowSet>,
+    /// The table and columns the rows were encoded for.
+    pub layout: Arc<Layout>,
+}
+
+/// The table a row set is for, and the columns its values stand in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Name of the table as the warehouse has it.
+    pub table: String,
+    /// Names of the columns, in the order of the values.
+    pub columns: Vec<String>,
+}
+
+/// How an append that left its rows in the table ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    /// Written now.
+    Written,
+    /// The offset was there already: an earlier send of this entry got through.
+    AlreadyThere,
+}
+
+/// Why an append did not write. None of its rows is in the table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// The table refuses these rows (index in the entry, why).
+    #[error("the table refused {} of the rows, the first because: {}", .0.len(), .0.first().map_or("", |(_, why)| why))]
+    Rows(Vec<(usize, String)>),
+    /// Rows before this offset are missing: ledger and table have diverged.
+    #[error(
+        "offset {offset} is beyond the end of the stream ({end}): the table lacks rows that the ledger counts as written"
+    )]
+    OutOfRange {
+        /// The entry's offset.
+        offset: u64,
+        /// The stream's end.
+        end: u64,
+    },
+    /// The stream was finalized, by a worker that took over, or is not there.
+    #[error("the stream {0} is finalized or gone: another worker has taken over, or the table was replaced")]
+    StreamGone(String),
+    /// Trying again may help.
+    #[error("{0}")]
+    Retryable(String),
+    /// Trying again cannot help.
+    #[error("{0}")]
+    Fatal(String),
+}
+
+/// Failure of anything but an append.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct WarehouseError(pub String);

@@ -1,0 +1,127 @@
+//! SQLite as a warehouse: the embedded default, with the contract of BigQuery's committed streams.
+//!
+//! Calls run on tokio's blocking threads, one at a time, on one connection (WAL, `synchronous = FULL`: what an append
+//! reported as written survives a power cut). A table's name in SQLite is the part after the last dot of its name in
+//! the pipeline file.
+
+mod append;
+mod encode;
+mod schema;
+mod streams;
+
+pub use encode::encode;
+pub use schema::{create_statement, table_name};
+
+use super::{AppendError, Appended, Entry, LiveTable, NewTable, TableColumn, WarehouseError};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long SQLite itself waits for another process's lock before a call counts as failed (and is retried).
+const BUSY: Duration = Duration::from_secs(2);
+
+/// An open SQLite warehouse.
+#[derive(Clone)]
+pub struct Sqlite {
+    connection: Arc<Mutex<Connection>>,
+    path: PathBuf,
+    identity: String,
+}
+
+impl Sqlite {
+    /// Opens the file, making it and our bookkeeping tables if they are missing.
+    pub fn open(path: &Path) -> Result<Self, WarehouseError> {
+        let failed = |what: &str, error: &dyn std::fmt::Display| {
+            WarehouseError(format!("cannot {what} SQLite database {}: {error}", path.display()))
+        };
+        if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory).map_err(|error| failed("make the directory of", &error))?;
+        }
+        let connection = Connection::open(path).map_err(|error| failed("open", &error))?;
+        let identity = streams::prepare(&connection, BUSY).map_err(|error| failed("use", &error))?;
+        Ok(Self { connection: Arc::new(Mutex::new(connection)), path: path.to_owned(), identity })
+    }
+
+    /// Opens the file only to look at its tables; none if there is no file.
+    pub fn inspect(path: &Path) -> Result<Option<Vec<LiveTable>>, WarehouseError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let failed =
+            |error: rusqlite::Error| WarehouseError(format!("cannot read SQLite database {}: {error}", path.display()));
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        schema::tables(&connection).map(Some).map_err(failed)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An id that the database carries in itself, so that a ledger knows its warehouse wherever it is moved.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// The columns of a table, or none if there is no such table.
+    pub async fn columns(&self, table: &str) -> Result<Option<Vec<TableColumn>>, WarehouseError> {
+        let table = table_name(table).to_owned();
+        self.call(move |connection| schema::columns(connection, &table)).await
+    }
+
+    /// Makes a table.
+    pub async fn create_table(&self, table: NewTable) -> Result<(), WarehouseError> {
+        let sql = create_statement(&table);
+        self.call(move |connection| connection.execute_batch(&sql)).await
+    }
+
+    /// Whether a table has rows.
+    pub async fn has_rows(&self, table: &str) -> Result<bool, WarehouseError> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", schema::quote(table_name(table)));
+        self.call(move |connection| connection.query_row(&sql, [], |row| row.get(0))).await
+    }
+
+    /// Makes a stream for a table. Its name must be new.
+    pub async fn create_stream(&self, name: &str, table: &str) -> Result<(), WarehouseError> {
+        let (name, table) = (name.to_owned(), table_name(table).to_owned());
+        self.call(move |connection| streams::create(connection, &name, &table)).await
+    }
+
+    /// Finalizes a stream: it takes no more rows. Returns how many it has, or none if there is no such stream.
+    pub async fn finalize_stream(&self, name: &str) -> Result<Option<u64>, WarehouseError> {
+        let name = name.to_owned();
+        self.call(move |connection| streams::finalize(connection, &name)).await
+    }
+
+    /// Appends entries in order, in one transaction. An entry that fails leaves the others as they are.
+    pub async fn append(&self, entries: Arc<Vec<Entry>>) -> Vec<Result<Appended, AppendError>> {
+        let count = entries.len();
+        let connection = Arc::clone(&self.connection);
+        let appended = tokio::task::spawn_blocking(move || {
+            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            append::append(&mut connection, &entries)
+        });
+        appended
+            .await
+            .unwrap_or_else(|error| vec![Err(AppendError::Fatal(format!("the append failed: {error}"))); count])
+    }
+
+    async fn call<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, WarehouseError> {
+        let connection = Arc::clone(&self.connection);
+        let path = self.path.clone();
+        let result = tokio::task::spawn_blocking(move || {
+            // A panic in another call leaves SQLite's own state sound: its transaction was rolled back.
+            f(&mut connection.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        match result.await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(WarehouseError(format!("SQLite database {}: {error}", path.display()))),
+            Err(error) => Err(WarehouseError(format!("SQLite database {}: {error}", path.display()))),
+        }
+    }
+}
