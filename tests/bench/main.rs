@@ -20,6 +20,8 @@ struct Arguments {
     smoke: bool,
     json: Option<PathBuf>,
     python: String,
+    /// Only this part: `sandbox` or `whole`.
+    part: Option<String>,
 }
 
 /// How long and how often.
@@ -36,13 +38,18 @@ pub(crate) struct Effort {
 fn main() -> Result<()> {
     let arguments = parse(std::env::args().skip(1))?;
     let effort = if arguments.smoke {
-        Effort { time: Duration::from_millis(50), rounds: 1, events: 20_000 }
+        Effort { time: Duration::from_millis(200), rounds: 3, events: 20_000 }
     } else {
         Effort { time: Duration::from_secs(2), rounds: 5, events: 1_000_000 }
     };
     let mut report = Report::new(arguments.smoke);
-    sandbox::measure(effort, &arguments.python, &mut report)?;
-    whole::measure(effort, &mut report)?;
+    let wanted = |part: &str| arguments.part.as_deref().is_none_or(|only| only == part);
+    if wanted("sandbox") {
+        sandbox::measure(effort, &arguments.python, &mut report)?;
+    }
+    if wanted("whole") {
+        whole::measure(effort, &mut report)?;
+    }
     print!("{}", report.table());
     if let Some(file) = arguments.json {
         report.write(&file).with_context(|| format!("cannot write {}", file.display()))?;
@@ -51,14 +58,15 @@ fn main() -> Result<()> {
 }
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments> {
-    let mut arguments = Arguments { smoke: false, json: None, python: "python3".to_owned() };
+    let mut arguments = Arguments { smoke: false, json: None, python: "python3".to_owned(), part: None };
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
         match word.as_str() {
             "--smoke" => arguments.smoke = true,
             "--json" => arguments.json = Some(value()?.into()),
             "--python" => arguments.python = value()?,
-            _ => bail!("unknown argument {word}: use --smoke, --json FILE, --python PROGRAM"),
+            "--part" => arguments.part = Some(value()?),
+            _ => bail!("unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole"),
         }
     }
     Ok(arguments)
