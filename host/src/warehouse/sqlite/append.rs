@@ -16,6 +16,8 @@ pub(super) fn append(connection: &mut Connection, entries: &[Entry]) -> Vec<Resu
                 Ok(_) => {}
                 // Nothing of the whole send is kept: it is repeated as it is.
                 Err(AppendError::Retryable(_)) => return Err(result.expect_err("it was just matched")),
+                // The transaction is gone, and the savepoint with it.
+                Err(_) if savepoint.is_autocommit() => return Err(result.expect_err("it was just matched")),
                 Err(_) => savepoint.rollback().map_err(failure)?,
             }
             savepoint.commit().map_err(failure)?;
@@ -65,6 +67,14 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
             .map_err(failure)?;
         match statement.raw_execute().map_err(failure) {
             Ok(_) => {}
+            // `ON CONFLICT ROLLBACK`, or a trigger that does so, has undone the rows before, and the rows after it would be
+            // written outside of any transaction: twice, once the entry is sent again.
+            Err(AppendError::Rows(why)) if connection.is_autocommit() => {
+                let why = why.first().map_or("", |(_, why)| why);
+                return Err(AppendError::Fatal(format!(
+                    "{table} rolls the whole transaction back when it refuses a row ({why}): declare ON CONFLICT ABORT"
+                )));
+            }
             Err(AppendError::Rows(mut why)) => {
                 refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why)));
             }
