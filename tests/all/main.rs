@@ -1,3 +1,4 @@
 //! Every test that needs more than one crate. `cargo xtask test` builds what they need first.
 
+mod crash;
 mod demo;

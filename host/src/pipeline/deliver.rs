@@ -180,6 +180,7 @@ impl Delivery {
         };
         self.ensure_stream(Tier::Quarantine).await?;
         self.ledger.retrying(self.give_up_after, call).await?;
+        failpoint::pass(failpoint::ENTRY_REPLACED);
         Ok(())
     }
 
