@@ -220,6 +220,8 @@ async fn drive(
     let tally = delivered?;
     source_error.map_or(Ok((tally, !stopping)), |error| Err(error.into()))
 }
+            // Delivery has failed: without this a quiet source would keep it from being said.
+            () = commits.closed() => break Ok(()),
 
 /// Commits a judged micro-batch to the ledger. False if delivery no longer takes commits.
 async fn commit(
