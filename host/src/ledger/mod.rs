@@ -217,6 +217,24 @@ impl Ledger {
     }
 
     fn bound(&mut self, seq: Seq, entries: Vec<Entry>) {
+    /// Of each target the last stream with rows that was closed, and how many rows it had.
+    pub fn closed_streams(&self) -> Result<Vec<(String, u64)>, LedgerError> {
+        outbox::closed_streams(&self.connection)
+    }
+
+    /// The random id that names of its streams carry.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether a stream that carries our id was made later than anything we know of: by a younger copy of this ledger.
+    pub fn is_younger(&self, stream: &str) -> Result<bool, LedgerError> {
+        let next: i64 =
+            self.connection.query_row("SELECT value FROM counters WHERE name = 'next_stream'", [], |row| row.get(0))?;
+        let number = stream.rsplit('-').next().and_then(|number| number.parse::<i64>().ok());
+        Ok(number.is_some_and(|number| number >= next))
+    }
+
         self.next_seq = seq + 1;
         self.is_new = false;
         for entry in &entries {

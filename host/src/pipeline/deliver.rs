@@ -65,6 +65,12 @@ pub enum DeliverError {
     #[error(transparent)]
     Warehouse(#[from] WarehouseError),
     /// An append failed for good, or for longer than `give_up_after`.
+    /// Ledger and warehouse do not know the same rows.
+    #[error(
+        "{0}: ledger and database are not of the same time (was one of them restored from a backup?). Restore the other \
+         to that time too; a ledger that is older than its table would write rows again, a younger one would miss some"
+    )]
+    Diverged(String),
     #[error("cannot write to {tier}: {error}{advice}")]
     Append {
         /// The target.
@@ -132,7 +138,12 @@ impl Delivery {
                     }
                 }
                 Some((entry, error)) => {
-                    return Err(DeliverError::Append { tier: entry.tier, error, advice: KEPT });
+                    let advice = match &error {
+                        // Here the ledger itself is in doubt.
+                        AppendError::OutOfRange { .. } | AppendError::StreamGone(_) => "",
+                        _ => KEPT,
+                    };
+                    return Err(DeliverError::Append { tier: entry.tier, error, advice });
                 }
             }
         }
@@ -203,6 +214,7 @@ impl Delivery {
     pub async fn resume(&self) -> Result<u64, DeliverError> {
         let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
         self.deliver(None).await?;
+        self.refuse_other_times().await?;
         failpoint::pass(failpoint::UNDONE_SENT);
         for tier in Tier::ALL {
             let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
@@ -211,9 +223,8 @@ impl Delivery {
             failpoint::pass(failpoint::STREAM_FINALIZED);
             let rows = rows.unwrap_or(0);
             if rows != stream.next_offset {
-                let error = AppendError::Fatal(format!(
-                    "stream {} has {rows} rows, but the ledger counts {}: ledger and database are not of the same \
-                     time (was one of them restored from a backup?)",
+                return Err(DeliverError::Diverged(format!(
+                    "stream {} has {rows} rows, but the ledger counts {}",
                     stream.name, stream.next_offset
                 ));
                 return Err(DeliverError::Append { tier, error, advice: "" });
@@ -224,3 +235,23 @@ impl Delivery {
         Ok(undone)
     }
 }
+
+    /// Before anything is sent: the warehouse must have what earlier runs wrote, and no stream of ours that we do not
+    /// know.
+    async fn refuse_other_times(&self) -> Result<(), DeliverError> {
+        let id = self.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
+        for name in self.warehouse.streams_with(&id).await? {
+            let stream = name.clone();
+            if self.ledger.call(move |ledger| ledger.is_younger(&stream)).await? {
+                return Err(DeliverError::Diverged(format!("the ledger does not know its own stream {name}")));
+            }
+        }
+        for (name, counted) in self.ledger.call(|ledger| ledger.closed_streams()).await? {
+            let rows = self.warehouse.stream_rows(&name).await?.unwrap_or(0);
+            if rows != counted {
+                let what = format!("stream {name} has {rows} rows, but the ledger counts {counted}");
+                return Err(DeliverError::Diverged(what));
+            }
+        }
+        Ok(())
+    }

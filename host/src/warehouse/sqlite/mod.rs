@@ -94,6 +94,18 @@ impl Sqlite {
         let name = name.to_owned();
         self.call(move |connection| streams::finalize(connection, &name)).await
     }
+    /// How many rows a stream has, or none if there is no such stream.
+    pub async fn stream_rows(&self, name: &str) -> Result<Option<u64>, WarehouseError> {
+        let name = name.to_owned();
+        self.call(move |connection| Ok(streams::state(connection, &name)?.map(|(rows, _)| rows))).await
+    }
+
+    /// Names of the streams of which a part between hyphens is `part`.
+    pub async fn streams_with(&self, part: &str) -> Result<Vec<String>, WarehouseError> {
+        let part = part.to_owned();
+        self.call(move |connection| streams::names_with(connection, &part)).await
+    }
+
 
     /// Appends entries in order, in one transaction. An entry that fails leaves the others as they are.
     pub async fn append(&self, entries: Arc<Vec<Entry>>) -> Vec<Result<Appended, AppendError>> {
