@@ -4,7 +4,6 @@ use preflight::pipeline::failpoint;
 use preflight_tests::tables::{self, Tiers};
 use preflight_tests::{Ended, Pipeline, Running, bookings};
 use rustix::process::Signal;
-use std::path::Path;
 
 /// Small micro-batches: many commits.
 fn pipeline(input: &str) -> Pipeline {
@@ -42,7 +41,7 @@ fn needs_earlier_run(point: &str) -> bool {
     [failpoint::UNDONE_SENT, failpoint::STREAM_FINALIZED, failpoint::STREAM_CLOSED].contains(&point)
 }
 
-/// Points that only a run passes whose table refuses a row: see `ledger::refused`.
+/// Points that only a run passes whose table refuses a row: see `ledger::refused`, which kills there.
 fn needs_refusal(point: &str) -> bool {
     point == failpoint::ENTRY_REPLACED
 }
@@ -113,8 +112,9 @@ fn killed_from_outside_at_random_moments_a_worker_ends_exact() {
     let pipeline = large(&input);
     for kill in 0..KILLS {
         let rows = (kill * EVENTS + random.usize(0..EVENTS)) / (KILLS + 1);
-        let (run, _stdin) = Running::start(&pipeline);
-        wait_for_rows(&pipeline.database(), rows);
+        let (mut run, _stdin) = Running::start(&pipeline);
+        // Where in the protocol the worker then is, nobody knows.
+        run.wait_until(|| tables::newest_rowid(&pipeline.database(), "raw_bookings") >= Some(rows as u64));
         run.signal(Signal::KILL);
         assert!(run.finish().was_killed(), "it was still running at {rows} rows");
     }
@@ -126,11 +126,4 @@ fn killed_from_outside_at_random_moments_a_worker_ends_exact() {
         assert_eq!(fingerprint(&pipeline), fingerprint(&expected), "{table}");
     }
     assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), EVENTS as u64);
-}
-
-/// Looks again and again until bronze has so many rows: where in the protocol the worker then is, nobody knows.
-fn wait_for_rows(database: &Path, rows: usize) {
-    while tables::newest_rowid(database, "raw_bookings").is_none_or(|newest| newest < rows as u64) {
-        std::thread::yield_now();
-    }
 }

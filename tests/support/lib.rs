@@ -2,6 +2,7 @@
 
 pub mod bookings;
 pub mod disk;
+pub mod events;
 pub mod paths;
 pub mod pipeline;
 pub mod running;

@@ -2,8 +2,8 @@
 
 use crate::paths;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 use tempfile::TempDir;
 

@@ -6,9 +6,14 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Longer than any run of a test. A run that hangs is ended by a signal, which no test expects.
+const HANGS: Duration = Duration::from_secs(90);
 
 /// A started `preflight run`. Dropping it kills it.
 pub struct Running {
+    _watchdog: mpsc::Sender<()>,
     child: Child,
     log: mpsc::Receiver<String>,
     seen: String,
@@ -31,7 +36,14 @@ impl Running {
             text
         });
         let stdin = child.stdin.take().expect("it is piped");
-        (Self { child, log, seen: String::new(), stdout: Some(stdout) }, stdin)
+        let (_watchdog, ended) = mpsc::channel::<()>();
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has an id");
+        thread::spawn(move || {
+            if ended.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                kill_process(pid, Signal::ABORT).ok();
+            }
+        });
+        (Self { _watchdog, child, log, seen: String::new(), stdout: Some(stdout) }, stdin)
     }
 
     /// Waits until it logs a line with this text. Fails if it ends before that.
@@ -48,6 +60,15 @@ impl Running {
         }
     }
 
+    /// Looks again and again until something is so. Fails if it ends before that.
+    #[track_caller]
+    pub fn wait_until(&mut self, is_so: impl Fn() -> bool) {
+        while !is_so() {
+            assert!(self.child.try_wait().expect("a child can be waited for").is_none(), "it ended before that");
+            thread::yield_now();
+        }
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a child has an id");
@@ -57,11 +78,6 @@ impl Running {
     /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
-    }
-
-    /// Whether it still runs.
-    pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("a child can be waited for").is_none()
     }
 
     /// Waits for its end.
