@@ -87,7 +87,11 @@ impl Case {
         let mut all = Vec::new();
         for (tier, table) in TABLES {
             let rows = existing.iter().any(|name| name == table).then(|| tables::rows(&database, table));
-            assert_eq!(report[tier], rows.as_ref().map_or(Value::Null, |rows| rows.len().into()), "{tier} in the report");
+            assert_eq!(
+                report[tier],
+                rows.as_ref().map_or(Value::Null, |rows| rows.len().into()),
+                "{tier} in the report"
+            );
             let rows = rows.map(|rows| rows.into_iter().map(|row| self.stable(row, &run)).collect());
             all.push((tier, rows));
         }
@@ -132,7 +136,9 @@ fn rule_of(digest: &str) -> String {
 
 fn read(path: &Path) -> Option<Vec<Row>> {
     let text = std::fs::read_to_string(path).ok()?;
-    Some(text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect())
+    Some(
+        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect(),
+    )
 }
 
 fn update(path: &Path, rows: Option<&[Row]>) {
@@ -148,7 +154,8 @@ fn update(path: &Path, rows: Option<&[Row]>) {
 /// What differs, row by row and column by column.
 pub fn difference(tier: &str, expected: &[Row], got: &[Row]) -> String {
     let mut text = String::new();
-    let mut line = |row: usize, what: String| writeln!(text, "  {tier}, row {}: {what}", row + 1).expect("a string grows");
+    let mut line =
+        |row: usize, what: String| writeln!(text, "  {tier}, row {}: {what}", row + 1).expect("a string grows");
     for index in 0..expected.len().max(got.len()) {
         match (expected.get(index), got.get(index)) {
             (Some(expected), None) => line(index, format!("missing: {}", Value::Object(expected.clone()))),
@@ -156,7 +163,8 @@ pub fn difference(tier: &str, expected: &[Row], got: &[Row]) -> String {
             (Some(expected), Some(got)) => {
                 let columns: BTreeSet<&String> = expected.keys().chain(got.keys()).collect();
                 for column in columns.into_iter().filter(|column| expected.get(*column) != got.get(*column)) {
-                    let shown = |row: &Row| row.get(column).map_or_else(|| "no such column".to_owned(), Value::to_string);
+                    let shown =
+                        |row: &Row| row.get(column).map_or_else(|| "no such column".to_owned(), Value::to_string);
                     line(index, format!("{column}\n    expected {}\n    got      {}", shown(expected), shown(got)));
                 }
             }

@@ -16,11 +16,7 @@ pub(super) fn append(connection: &mut Connection, entries: &[Entry]) -> Vec<Resu
                 Ok(_) => {}
                 // Nothing of the whole send is kept: it is repeated as it is.
                 Err(AppendError::Retryable(_)) => return Err(result.expect_err("it was just matched")),
-<<<<<<< HEAD
-                // The transaction is gone, and the savepoint with it.
-=======
                 // A trigger with RAISE(ROLLBACK) has ended the transaction, and with it everything before.
->>>>>>> f59c7d99bba427f5854eab2e6e4bd18d48801117
                 Err(_) if savepoint.is_autocommit() => return Err(result.expect_err("it was just matched")),
                 Err(_) => savepoint.rollback().map_err(failure)?,
             }
@@ -73,25 +69,16 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
         match statement.raw_execute().map_err(failure) {
             Ok(0) => refused.push((index, "a trigger of the table dropped the row".to_owned())),
             Ok(_) => {}
-            // `ON CONFLICT ROLLBACK`, or a trigger that does so, has undone the rows before, and the rows after it would be
-            // written outside of any transaction: twice, once the entry is sent again.
+            // A trigger that rolls back has undone the rows before, and the rows after it would be written outside of any
+            // transaction: twice, once the entry is sent again.
             Err(AppendError::Rows(why)) if connection.is_autocommit() => {
                 let why = why.first().map_or("", |(_, why)| why);
                 return Err(AppendError::Fatal(format!(
-                    "{table} rolls the whole transaction back when it refuses a row ({why}): declare ON CONFLICT ABORT"
+                    "the table ended the transaction of the append, it rolls the whole transaction back when it refuses a row: {why}"
                 )));
             }
             Err(AppendError::Rows(mut why)) => {
-<<<<<<< HEAD
                 refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why)));
-=======
-                let why = why.pop().map_or_else(String::new, |(_, why)| why);
-                if connection.is_autocommit() {
-                    // Further rows would be written outside of any transaction, without their offset.
-                    return Err(AppendError::Fatal(format!("the table ended the transaction of the append: {why}")));
-                }
-                refused.push((index, why));
->>>>>>> f59c7d99bba427f5854eab2e6e4bd18d48801117
             }
             Err(error) => return Err(error),
         }
