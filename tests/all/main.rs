@@ -1,4 +1,6 @@
 //! Every test that needs more than one crate. `cargo xtask test` builds what they need first.
 
+mod crash;
 mod demo;
 mod goldens;
+mod ledger;

@@ -1,8 +1,14 @@
 //! What the tests share: where things are, a pipeline in a temporary directory, reading tables.
 
 pub mod goldens;
+pub mod bookings;
+pub mod disk;
+pub mod events;
 pub mod paths;
 pub mod pipeline;
+pub mod running;
 pub mod tables;
 
+pub use disk::SmallDisk;
 pub use pipeline::{Ended, Pipeline};
+pub use running::Running;

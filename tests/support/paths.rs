@@ -22,6 +22,11 @@ pub fn preflight() -> PathBuf {
     built(&profile.join("preflight"))
 }
 
+/// A directory for what tests share between runs.
+pub fn scratch() -> PathBuf {
+    root().join("target/tmp")
+}
+
 fn built(path: &Path) -> PathBuf {
     assert!(
         path.exists(),

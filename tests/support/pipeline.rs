@@ -2,8 +2,9 @@
 
 use crate::paths;
 use serde_json::Value;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use tempfile::TempDir;
 
 /// A pipeline file with an input file, a database and a ledger of its own.
@@ -13,6 +14,8 @@ pub struct Pipeline {
     pub settings: Vec<String>,
     /// Environment variables of the runs.
     pub environment: Vec<(String, String)>,
+    /// A shell script that its commands are started through, as `"$@"`.
+    pub wrapper: Option<String>,
 }
 
 /// How a command ended.
@@ -20,6 +23,8 @@ pub struct Pipeline {
 pub struct Ended {
     /// Exit code; none if a signal ended it.
     pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
     /// Standard output.
     pub stdout: String,
     /// Standard error.
@@ -29,11 +34,18 @@ pub struct Ended {
 impl Ended {
     /// From a finished process.
     pub fn from_output(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Self::new(output.status, text(output.stdout), text(output.stderr))
+    }
+
+    /// From how a process ended and what it said.
+    pub fn new(status: ExitStatus, stdout: String, stderr: String) -> Self {
+        Self { code: status.code(), signal: status.signal(), stdout, stderr }
+    }
+
+    /// Whether `kill -9` ended it.
+    pub fn was_killed(&self) -> bool {
+        self.signal == Some(rustix::process::Signal::KILL.as_raw())
     }
 
     /// Asserts that it exited with a code, showing what it said.
@@ -94,7 +106,7 @@ impl Pipeline {
     pub fn with_file(toml: &str, input: impl AsRef<[u8]>) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
         std::fs::write(directory.path().join("pipeline.toml"), toml).expect("it can be written to");
-        let pipeline = Self { directory, settings: Vec::new(), environment: Vec::new() };
+        let pipeline = Self { directory, settings: Vec::new(), environment: Vec::new(), wrapper: None };
         pipeline.write_input(input);
         pipeline
     }
@@ -111,6 +123,20 @@ impl Pipeline {
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
         self
+    }
+
+    /// Starts its commands through a shell script, as `"$@"`.
+    #[must_use]
+    pub fn through(mut self, script: &str) -> Self {
+        self.wrapper = Some(script.into());
+        self
+    }
+
+    /// Keeps compiled code where all tests share it, so that only the first run of a rule compiles it.
+    #[must_use]
+    pub fn warm(self) -> Self {
+        let cache = format!("rules.cache={}", paths::scratch().join("code").display());
+        self.set(cache)
     }
 
     /// Replaces the input file.
@@ -140,7 +166,14 @@ impl Pipeline {
 
     /// A command on the pipeline file, not started: `run`, `check`.
     pub fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(paths::preflight());
+        let mut command = match &self.wrapper {
+            None => Command::new(paths::preflight()),
+            Some(script) => {
+                let mut command = Command::new("sh");
+                command.args(["-c", script, "sh"]).arg(paths::preflight());
+                command
+            }
+        };
         command.arg(name).arg(self.file());
         for setting in &self.settings {
             command.args(["--set", setting]);
@@ -150,6 +183,11 @@ impl Pipeline {
         }
         command.current_dir(self.directory()).stdin(Stdio::null());
         command
+    }
+
+    /// The ledger's directory.
+    pub fn ledger(&self) -> PathBuf {
+        self.directory().join("warehouse.db.test.ledger")
     }
 
     /// Runs it to its end.

@@ -92,11 +92,21 @@ pub enum LedgerError {
         error: std::io::Error,
     },
     /// The disk is full, or fails, or another program holds the database: may pass.
-    #[error("the ledger cannot be written: {0}")]
-    Retryable(rusqlite::Error),
+    #[error("the ledger{} cannot be written: {error}", shown(.path))]
+    Retryable {
+        /// The ledger, where it is known.
+        path: Option<PathBuf>,
+        /// Why.
+        error: rusqlite::Error,
+    },
     /// Its database fails.
-    #[error("the ledger's database fails: {0}")]
-    Database(rusqlite::Error),
+    #[error("the ledger{} cannot be used: {error}", shown(.path))]
+    Database {
+        /// The ledger, where it is known.
+        path: Option<PathBuf>,
+        /// Why.
+        error: rusqlite::Error,
+    },
     /// What it holds cannot be read.
     #[error("the ledger is damaged: {0}")]
     Damaged(String),
@@ -107,16 +117,35 @@ impl From<rusqlite::Error> for LedgerError {
         use rusqlite::ErrorCode as Code;
         match error.sqlite_error_code() {
             Some(Code::DiskFull | Code::SystemIoFailure | Code::DatabaseBusy | Code::DatabaseLocked) => {
-                Self::Retryable(error)
+                Self::Retryable { path: None, error }
             }
-            _ => Self::Database(error),
+            _ => Self::Database { path: None, error },
         }
     }
+}
+
+impl LedgerError {
+    /// The error with the ledger it is about.
+    #[must_use]
+    pub fn at(mut self, directory: &Path) -> Self {
+        if let Self::Retryable { path, .. } | Self::Database { path, .. } = &mut self {
+            path.get_or_insert_with(|| directory.to_owned());
+        }
+        self
+    }
+}
+
+fn shown(path: &Option<PathBuf>) -> String {
+    path.as_ref().map_or_else(String::new, |path| format!(" {}", path.display()))
 }
 
 impl Ledger {
     /// Opens the ledger in a directory, making it if it is missing, and takes its lock.
     pub fn open(directory: &Path, pipeline: &str, warehouse: &str) -> Result<Self, LedgerError> {
+        Self::open_unnamed(directory, pipeline, warehouse).map_err(|error| error.at(directory))
+    }
+
+    fn open_unnamed(directory: &Path, pipeline: &str, warehouse: &str) -> Result<Self, LedgerError> {
         let io = |error| LedgerError::Io { path: directory.to_owned(), error };
         std::fs::create_dir_all(directory).map_err(io)?;
         let lock = Lock::take(directory)?;
@@ -177,13 +206,33 @@ impl Ledger {
         Ok(())
     }
 
-    /// Forgets a stream that was finalized in the warehouse and has nothing undone.
+    /// Closes a stream that was finalized in the warehouse and has nothing undone. Its row count is kept: the next
+    /// start compares it.
     pub fn close_stream(&mut self, tier: Tier) -> Result<(), LedgerError> {
-        if let Some(stream) = self.streams.get(&tier) {
-            self.connection.execute("DELETE FROM streams WHERE name = ?1", [&stream.name])?;
-            self.streams.remove(&tier);
-        }
+        let Some(stream) = self.streams.get(&tier) else { return Ok(()) };
+        let transaction = self.connection.transaction()?;
+        outbox::close_stream(&transaction, tier, stream)?;
+        transaction.commit()?;
+        self.streams.remove(&tier);
         Ok(())
+    }
+
+    /// Of each target the last stream with rows that was closed, and how many rows it had.
+    pub fn closed_streams(&self) -> Result<Vec<(String, u64)>, LedgerError> {
+        outbox::closed_streams(&self.connection)
+    }
+
+    /// The random id that names of its streams carry.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether a stream that carries our id was made later than anything we know of: by a younger copy of this ledger.
+    pub fn is_younger(&self, stream: &str) -> Result<bool, LedgerError> {
+        let next: i64 =
+            self.connection.query_row("SELECT value FROM counters WHERE name = 'next_stream'", [], |row| row.get(0))?;
+        let number = stream.rsplit('-').next().and_then(|number| number.parse::<i64>().ok());
+        Ok(number.is_some_and(|number| number >= next))
     }
 
     /// Where a source had got to.

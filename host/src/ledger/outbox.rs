@@ -54,6 +54,29 @@ pub(super) fn insert_stream(
     Ok(())
 }
 
+/// Moves a stream to the closed ones. One without rows says nothing of the table and is only deleted.
+pub(super) fn close_stream(connection: &Connection, tier: Tier, stream: &Stream) -> Result<(), LedgerError> {
+    connection.execute("DELETE FROM streams WHERE name = ?1", [&stream.name])?;
+    if stream.next_offset > 0 {
+        connection.execute(
+            "INSERT OR REPLACE INTO closed_streams VALUES (?1, ?2, ?3)",
+            params![tier.as_str(), stream.name, signed(stream.next_offset)],
+        )?;
+    }
+    Ok(())
+}
+
+/// The streams that were closed last, with their row counts.
+pub(super) fn closed_streams(connection: &Connection) -> Result<Vec<(String, u64)>, LedgerError> {
+    let mut statement = connection.prepare("SELECT name, row_count FROM closed_streams")?;
+    let mut rows = statement.query([])?;
+    let mut streams = Vec::new();
+    while let Some(row) = rows.next()? {
+        streams.push((row.get(0)?, unsigned(row, 1)?));
+    }
+    Ok(streams)
+}
+
 /// Binds parts to the next offsets of their streams and writes them, with the original events, as commit `seq`.
 pub(super) fn bind(
     connection: &Connection,

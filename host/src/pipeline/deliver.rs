@@ -4,7 +4,7 @@ use super::assemble::{Assembler, Judged};
 use super::failpoint;
 use super::plan::Plan;
 use super::report::Tally;
-use super::retry::Backoff;
+use super::retry::{Backoff, retrying};
 use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
 use crate::verdict::{Rejection, stage};
 use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError};
@@ -29,7 +29,8 @@ impl SharedLedger {
         let ledger = Arc::clone(&self.0);
         let result = tokio::task::spawn_blocking(move || {
             // A panic in another call left no half transaction: SQLite rolled it back.
-            f(&mut ledger.lock().unwrap_or_else(PoisonError::into_inner))
+            let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            f(&mut ledger).map_err(|error| error.at(ledger.directory()))
         });
         result.await.unwrap_or_else(|error| Err(LedgerError::Damaged(format!("a call to it failed: {error}"))))
     }
@@ -43,7 +44,7 @@ impl SharedLedger {
         let mut backoff = Backoff::new(give_up_after);
         loop {
             match self.call(f.clone()).await {
-                Err(error @ LedgerError::Retryable(_)) => {
+                Err(error @ LedgerError::Retryable { .. }) => {
                     tracing::warn!("{error}; trying again");
                     if !backoff.wait().await {
                         return Err(error);
@@ -64,6 +65,12 @@ pub enum DeliverError {
     /// The warehouse failed otherwise than on an append.
     #[error(transparent)]
     Warehouse(#[from] WarehouseError),
+    /// Ledger and warehouse do not know the same rows.
+    #[error(
+        "{0}: ledger and database are not of the same time (was one of them restored from a backup?). Restore the other \
+         to that time too; a ledger that is older than its table would write rows again, a younger one would miss some"
+    )]
+    Diverged(String),
     /// An append failed for good, or for longer than `give_up_after`.
     #[error("cannot write to {tier}: {error}{advice}")]
     Append {
@@ -110,7 +117,7 @@ impl Delivery {
     async fn deliver_one(&self, seq: Seq, refused: &mut Tally) -> Result<(), DeliverError> {
         let mut backoff = Backoff::new(self.give_up_after);
         loop {
-            let entries = self.ledger.call(move |ledger| ledger.entries(seq)).await?;
+            let entries = self.ledger.retrying(self.give_up_after, move |ledger| ledger.entries(seq)).await?;
             let results = self.warehouse.append(Arc::clone(&entries)).await;
             failpoint::pass(failpoint::ROWS_APPENDED);
             let problem = entries.iter().zip(results).find_map(|(entry, result)| result.err().map(|e| (entry, e)));
@@ -132,7 +139,12 @@ impl Delivery {
                     }
                 }
                 Some((entry, error)) => {
-                    return Err(DeliverError::Append { tier: entry.tier, error, advice: KEPT });
+                    let advice = match &error {
+                        // Here the ledger itself is in doubt.
+                        AppendError::OutOfRange { .. } | AppendError::StreamGone(_) => "",
+                        _ => KEPT,
+                    };
+                    return Err(DeliverError::Append { tier: entry.tier, error, advice });
                 }
             }
         }
@@ -146,7 +158,7 @@ impl Delivery {
         rows: &[(usize, String)],
         refused: &mut Tally,
     ) -> Result<(), DeliverError> {
-        let originals = self.ledger.call(move |ledger| ledger.originals(seq)).await?;
+        let originals = self.ledger.retrying(self.give_up_after, move |ledger| ledger.originals(seq)).await?;
         let mut assembler = Assembler::new(&self.plan);
         let mut events = Vec::new();
         for (row, why) in rows {
@@ -180,6 +192,7 @@ impl Delivery {
         };
         self.ensure_stream(Tier::Quarantine).await?;
         self.ledger.retrying(self.give_up_after, call).await?;
+        failpoint::pass(failpoint::ENTRY_REPLACED);
         Ok(())
     }
 
@@ -189,10 +202,11 @@ impl Delivery {
         let _making = self.making_streams.lock().await;
         let missing = self.ledger.call(move |ledger| Ok(ledger.stream(tier).is_none())).await?;
         let Some(layout) = self.plan.layout(tier).filter(|_| missing).cloned() else { return Ok(()) };
-        let name = self.ledger.call(move |ledger| ledger.new_stream_name(tier)).await?;
-        self.warehouse.create_stream(&name, &layout.table).await?;
+        let name = self.ledger.retrying(self.give_up_after, move |ledger| ledger.new_stream_name(tier)).await?;
+        retrying(self.give_up_after, || self.warehouse.create_stream(&name, &layout.table)).await?;
         failpoint::pass(failpoint::STREAM_CREATED);
-        self.ledger.call(move |ledger| ledger.open_stream(tier, &name, layout)).await?;
+        let open = move |ledger: &mut Ledger| ledger.open_stream(tier, &name, Arc::clone(&layout));
+        self.ledger.retrying(self.give_up_after, open).await?;
         failpoint::pass(failpoint::STREAM_RECORDED);
         Ok(())
     }
@@ -200,26 +214,45 @@ impl Delivery {
     /// What every start does first: sends what an earlier run promised, on its streams, then finalizes them, so that a
     /// worker that still thinks it owns them meets a closed door. Returns how many commits were sent.
     pub async fn resume(&self) -> Result<u64, DeliverError> {
+        self.refuse_other_times().await?;
         let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
         self.deliver(None).await?;
         failpoint::pass(failpoint::UNDONE_SENT);
         for tier in Tier::ALL {
             let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
             let Some(stream) = stream else { continue };
-            let rows = self.warehouse.finalize_stream(&stream.name).await?;
+            let rows = retrying(self.give_up_after, || self.warehouse.finalize_stream(&stream.name)).await?;
             failpoint::pass(failpoint::STREAM_FINALIZED);
             let rows = rows.unwrap_or(0);
             if rows != stream.next_offset {
-                let error = AppendError::Fatal(format!(
-                    "stream {} has {rows} rows, but the ledger counts {}: ledger and database are not of the same \
-                     time (was one of them restored from a backup?)",
+                return Err(DeliverError::Diverged(format!(
+                    "stream {} has {rows} rows, but the ledger counts {}",
                     stream.name, stream.next_offset
-                ));
-                return Err(DeliverError::Append { tier, error, advice: "" });
+                )));
             }
-            self.ledger.call(move |ledger| ledger.close_stream(tier)).await?;
+            self.ledger.retrying(self.give_up_after, move |ledger| ledger.close_stream(tier)).await?;
             failpoint::pass(failpoint::STREAM_CLOSED);
         }
         Ok(undone)
+    }
+
+    /// Before anything is sent: the warehouse must have what earlier runs wrote, and no stream of ours that we do not
+    /// know.
+    async fn refuse_other_times(&self) -> Result<(), DeliverError> {
+        let id = self.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
+        for name in self.warehouse.streams_with(&id).await? {
+            let stream = name.clone();
+            if self.ledger.call(move |ledger| ledger.is_younger(&stream)).await? {
+                return Err(DeliverError::Diverged(format!("the ledger does not know its own stream {name}")));
+            }
+        }
+        for (name, counted) in self.ledger.call(|ledger| ledger.closed_streams()).await? {
+            let rows = self.warehouse.stream_rows(&name).await?.unwrap_or(0);
+            if rows != counted {
+                let what = format!("stream {name} has {rows} rows, but the ledger counts {counted}");
+                return Err(DeliverError::Diverged(what));
+            }
+        }
+        Ok(())
     }
 }

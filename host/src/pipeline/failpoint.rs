@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const VARIABLE: &str = "PREFLIGHT_FAILPOINT";
 
 /// Every point, in the order of the protocol.
-pub const ALL: [&str; 9] = [
+pub const ALL: [&str; 10] = [
     STREAM_CREATED,
     STREAM_RECORDED,
     BATCH_JUDGED,
     LEDGER_COMMITTED,
     ROWS_APPENDED,
+    ENTRY_REPLACED,
     ENTRY_DONE,
     UNDONE_SENT,
     STREAM_FINALIZED,
@@ -31,6 +32,8 @@ pub const BATCH_JUDGED: &str = "batch-judged";
 pub const LEDGER_COMMITTED: &str = "ledger-committed";
 /// The warehouse has the rows, the ledger does not know.
 pub const ROWS_APPENDED: &str = "rows-appended";
+/// A table refused rows; the ledger has taken them out of their entry, what is kept was not sent again.
+pub const ENTRY_REPLACED: &str = "entry-replaced";
 /// The ledger knows that the rows are there, nothing was acknowledged.
 pub const ENTRY_DONE: &str = "entry-done";
 /// At a start: what an earlier run left undone was sent.

@@ -1,9 +1,29 @@
 //! Waiting between tries: exponential, with jitter, and giving up in the end.
 
+use crate::warehouse::WarehouseError;
 use std::time::{Duration, Instant};
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// Repeats a call to the warehouse while another program holds it or its disk is full.
+pub async fn retrying<T, F: Future<Output = Result<T, WarehouseError>>>(
+    give_up_after: Duration,
+    call: impl Fn() -> F,
+) -> Result<T, WarehouseError> {
+    let mut backoff = Backoff::new(give_up_after);
+    loop {
+        match call().await {
+            Err(error) if error.retryable => {
+                tracing::warn!("{error}; trying again");
+                if !backoff.wait().await {
+                    return Err(error);
+                }
+            }
+            other => return other,
+        }
+    }
+}
 
 /// Paces the tries of one operation.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::failpoint;
 use super::prepare::{Prepared, prepare};
 use super::report::{Counts, Report, Tally};
+use super::retry::{Backoff, retrying};
 use crate::config::{Config, ConfigError, WarehouseConfig};
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::source::{self, OpenError, Progress, Settings, SourceError};
@@ -21,7 +22,7 @@ use futures::stream::FuturesOrdered;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
 /// Micro-batches that are judged at the same time.
@@ -123,13 +124,13 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let started = Instant::now();
     let Prepared { sandbox, rules, mut plan, new_tables } = prepare(config)?;
     let WarehouseConfig::Sqlite { path, give_up_after } = &config.warehouse;
-    let warehouse = Sqlite::open(path)?;
-    let ledger = Ledger::open(&config.ledger, &config.name, warehouse.identity())?;
+    let warehouse = retrying(*give_up_after, async || Sqlite::open(path)).await?;
+    let ledger = open_ledger(config, &warehouse, *give_up_after).await?;
     if ledger.is_new() && !options.new_ledger {
         refuse_old_rows(config, &ledger, &warehouse).await?;
     }
     for table in new_tables {
-        warehouse.create_table(table).await?;
+        retrying(*give_up_after, || warehouse.create_table(table.clone())).await?;
     }
     let settings = Settings {
         source: config.source.clone(),
@@ -155,6 +156,22 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         .map_err(RunError::Thread)?;
     let (tally, complete) = drive(source, &evaluators, &Context { rules, plan }, &delivery, options).await?;
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
+}
+
+/// Opens the ledger, waiting while another program holds its database or its disk is full.
+async fn open_ledger(config: &Config, warehouse: &Sqlite, give_up_after: Duration) -> Result<Ledger, LedgerError> {
+    let mut backoff = Backoff::new(give_up_after);
+    loop {
+        match Ledger::open(&config.ledger, &config.name, warehouse.identity()) {
+            Err(error @ LedgerError::Retryable { .. }) => {
+                tracing::warn!("{error}; trying again");
+                if !backoff.wait().await {
+                    return Err(error);
+                }
+            }
+            other => return other,
+        }
+    }
 }
 
 /// Rows that no ledger accounts for would be doubled by reading the source again.
@@ -203,6 +220,8 @@ async fn drive(
                 Ok(false) => break Ok(()),
                 Err(error) => break Err(error),
             },
+            // Delivery has failed: without this a quiet source would keep it from being said.
+            () = commits.closed() => break Ok(()),
             batch = source.batches.recv(), if reading && judging.len() < JUDGING => match batch {
                 Some(Ok(batch)) => judging.push_back(evaluators.submit(batch, context)),
                 Some(Err(error)) => {

@@ -138,5 +138,10 @@ pub enum AppendError {
 
 /// Failure of anything but an append.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct WarehouseError(pub String);
+#[error("{text}")]
+pub struct WarehouseError {
+    /// What failed and why.
+    pub text: String,
+    /// Whether it may pass: another program holds the database, or its disk is full.
+    pub retryable: bool,
+}

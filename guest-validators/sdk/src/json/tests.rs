@@ -180,7 +180,7 @@ fn what_json_does_not_have_is_refused() {
         r#"{"a":.5}"#,
         r#"{"a":1.}"#,
         r#"{"a":0x1}"#,
-        r#"{'a':1}"#,
+        r"{'a':1}",
         "{a:1}",
         r#"{"a":1,}"#,
         r#"{"a":[1,]}"#,
@@ -341,7 +341,7 @@ fn a_reason_names_the_field_and_quotes_little_of_it() {
     );
 }
 
-/// JSON of any shape, written with serde_json, so that what we read can be compared with it.
+/// JSON of any shape, written with `serde_json`, so that what we read can be compared with it.
 fn json() -> impl Strategy<Value = serde_json::Value> {
     let leaf = prop_oneof![
         Just(serde_json::Value::Null),

@@ -16,7 +16,7 @@ pub(super) fn append(connection: &mut Connection, entries: &[Entry]) -> Vec<Resu
                 Ok(_) => {}
                 // Nothing of the whole send is kept: it is repeated as it is.
                 Err(AppendError::Retryable(_)) => return Err(result.expect_err("it was just matched")),
-                // The transaction is gone, and the savepoint with it.
+                // A trigger with RAISE(ROLLBACK) has ended the transaction, and with it everything before.
                 Err(_) if savepoint.is_autocommit() => return Err(result.expect_err("it was just matched")),
                 Err(_) => savepoint.rollback().map_err(failure)?,
             }
@@ -58,7 +58,8 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
     let columns: Vec<String> = entry.layout.columns.iter().map(|name| schema::quote(name)).collect();
     let places = vec!["?"; columns.len()].join(", ");
     let table = schema::quote(&entry.layout.table);
-    let sql = format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(", "));
+    // `OR ABORT` overrules a table whose ON CONFLICT clause would swallow the row, replace another, or end the transaction.
+    let sql = format!("INSERT OR ABORT INTO {table} ({}) VALUES ({places})", columns.join(", "));
     let mut statement = connection.prepare_cached(&sql).map_err(failure)?;
     let mut refused = Vec::new();
     for (index, row) in entry.rows.iter().enumerate() {
@@ -66,17 +67,15 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
             .map_err(|error| AppendError::Fatal(format!("a row of the ledger cannot be read: {error}")))?
             .map_err(failure)?;
         match statement.raw_execute().map_err(failure) {
+            Ok(0) => refused.push((index, "a trigger of the table dropped the row".to_owned())),
             Ok(_) => {}
-            // `ON CONFLICT ROLLBACK`, or a trigger that does so, has undone the rows before, and the rows after it would be
-            // written outside of any transaction: twice, once the entry is sent again.
-            Err(AppendError::Rows(why)) if connection.is_autocommit() => {
-                let why = why.first().map_or("", |(_, why)| why);
-                return Err(AppendError::Fatal(format!(
-                    "{table} rolls the whole transaction back when it refuses a row ({why}): declare ON CONFLICT ABORT"
-                )));
-            }
             Err(AppendError::Rows(mut why)) => {
-                refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why)));
+                let why = why.pop().map_or_else(String::new, |(_, why)| why);
+                if connection.is_autocommit() {
+                    // Further rows would be written outside of any transaction, without their offset.
+                    return Err(AppendError::Fatal(format!("the table ended the transaction of the append: {why}")));
+                }
+                refused.push((index, why));
             }
             Err(error) => return Err(error),
         }
@@ -86,7 +85,6 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
 
 /// What a SQLite error means for an append. A row that a constraint refuses is the row's fault; a lock, a full disk
 /// or a failing one may pass; a missing table or column does not.
-#[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
 fn failure(error: rusqlite::Error) -> AppendError {
     let rusqlite::Error::SqliteFailure(code, _) = &error else {
         return AppendError::Fatal(error.to_string());

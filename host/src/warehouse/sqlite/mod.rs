@@ -32,14 +32,14 @@ pub struct Sqlite {
 impl Sqlite {
     /// Opens the file, making it and our bookkeeping tables if they are missing.
     pub fn open(path: &Path) -> Result<Self, WarehouseError> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| {
-            WarehouseError(format!("cannot {what} SQLite database {}: {error}", path.display()))
-        };
         if let Some(directory) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
-            std::fs::create_dir_all(directory).map_err(|error| failed("make the directory of", &error))?;
+            std::fs::create_dir_all(directory).map_err(|error| WarehouseError {
+                text: format!("cannot make the directory of SQLite database {}: {error}", path.display()),
+                retryable: false,
+            })?;
         }
-        let connection = Connection::open(path).map_err(|error| failed("open", &error))?;
-        let identity = streams::prepare(&connection, BUSY).map_err(|error| failed("use", &error))?;
+        let connection = Connection::open(path).map_err(|error| failed("cannot open ", path, &error))?;
+        let identity = streams::prepare(&connection, BUSY).map_err(|error| failed("cannot use ", path, &error))?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)), path: path.to_owned(), identity })
     }
 
@@ -48,8 +48,7 @@ impl Sqlite {
         if !path.exists() {
             return Ok(None);
         }
-        let failed =
-            |error: rusqlite::Error| WarehouseError(format!("cannot read SQLite database {}: {error}", path.display()));
+        let failed = |error: rusqlite::Error| failed("cannot read ", path, &error);
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
         let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
         schema::tables(&connection).map(Some).map_err(failed)
@@ -95,6 +94,18 @@ impl Sqlite {
         self.call(move |connection| streams::finalize(connection, &name)).await
     }
 
+    /// How many rows a stream has, or none if there is no such stream.
+    pub async fn stream_rows(&self, name: &str) -> Result<Option<u64>, WarehouseError> {
+        let name = name.to_owned();
+        self.call(move |connection| Ok(streams::state(connection, &name)?.map(|(rows, _)| rows))).await
+    }
+
+    /// Names of the streams of which a part between hyphens is `part`.
+    pub async fn streams_with(&self, part: &str) -> Result<Vec<String>, WarehouseError> {
+        let part = part.to_owned();
+        self.call(move |connection| streams::names_with(connection, &part)).await
+    }
+
     /// Appends entries in order, in one transaction. An entry that fails leaves the others as they are.
     pub async fn append(&self, entries: Arc<Vec<Entry>>) -> Vec<Result<Appended, AppendError>> {
         let count = entries.len();
@@ -120,8 +131,20 @@ impl Sqlite {
         });
         match result.await {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(WarehouseError(format!("SQLite database {}: {error}", path.display()))),
-            Err(error) => Err(WarehouseError(format!("SQLite database {}: {error}", path.display()))),
+            Ok(Err(error)) => Err(failed("", &path, &error)),
+            Err(error) => {
+                let text = format!("SQLite database {}: {error}", path.display());
+                Err(WarehouseError { text, retryable: false })
+            }
         }
     }
+}
+
+fn failed(what: &str, path: &Path, error: &rusqlite::Error) -> WarehouseError {
+    use rusqlite::ErrorCode as Code;
+    let retryable = matches!(
+        error.sqlite_error_code(),
+        Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::DiskFull | Code::SystemIoFailure)
+    );
+    WarehouseError { text: format!("{what}SQLite database {}: {error}", path.display()), retryable }
 }

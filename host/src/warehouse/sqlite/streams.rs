@@ -50,6 +50,13 @@ pub(super) fn state(connection: &Connection, name: &str) -> rusqlite::Result<Opt
         .optional()
 }
 
+/// Names of streams of which a part between hyphens is `part`.
+pub(super) fn names_with(connection: &Connection, part: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement =
+        connection.prepare("SELECT name FROM preflight_streams WHERE instr(name, '-' || ?1 || '-') > 0")?;
+    statement.query_map([part], |row| row.get(0))?.collect()
+}
+
 pub(super) fn advance(connection: &Connection, name: &str, row_count: u64) -> rusqlite::Result<()> {
     let row_count = i64::try_from(row_count).expect("SQLite cannot hold 2^63 rows");
     connection

@@ -1,0 +1,7 @@
+//! The ledger and the warehouse's append contract: exactly once, and a clear word when that cannot be kept.
+
+mod append;
+mod busy;
+mod custody;
+mod disk;
+mod refused;
