@@ -1,9 +1,9 @@
 //! What the tests share: where things are, a pipeline in a temporary directory, reading tables.
 
-pub mod goldens;
 pub mod bookings;
 pub mod disk;
 pub mod events;
+pub mod goldens;
 pub mod paths;
 pub mod pipeline;
 pub mod running;
