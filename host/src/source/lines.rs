@@ -107,8 +107,7 @@ impl Splitter {
         let piece = self.buffer.split_to(length).freeze();
         self.scanned = 0;
         self.seen(&piece);
-        let long =
-            self.long.get_or_insert_with(|| Long { kept: Vec::new(), size: 0, digest: Running::default() });
+        let long = self.long.get_or_insert_with(|| Long { kept: Vec::new(), size: 0, digest: Running::default() });
         // What is kept must not depend on how the input is cut: the same file gives the same rows, read anew or resumed.
         long.kept.extend_from_slice(&piece[..piece.len().min(KEPT - long.kept.len())]);
         long.size += piece.len() as u64;
