@@ -1,5 +1,6 @@
 //! What the tests share: where things are, a pipeline in a temporary directory, reading tables.
 
+pub mod booking;
 pub mod bookings;
 pub mod disk;
 pub mod events;
@@ -9,6 +10,7 @@ pub mod pipeline;
 pub mod running;
 pub mod tables;
 
+pub use booking::Booking;
 pub use disk::SmallDisk;
 pub use pipeline::{Ended, Pipeline};
 pub use running::Running;
