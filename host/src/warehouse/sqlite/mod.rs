@@ -106,6 +106,12 @@ impl Sqlite {
         self.call(move |connection| streams::names_with(connection, &part)).await
     }
 
+    /// Forgets finalized streams of which a part between hyphens is `part`, but not those to `keep`.
+    pub async fn forget_streams(&self, part: &str, keep: Vec<String>) -> Result<(), WarehouseError> {
+        let part = part.to_owned();
+        self.call(move |connection| streams::forget(connection, &part, &keep)).await
+    }
+
     /// Appends entries in order, in one transaction. An entry that fails leaves the others as they are.
     pub async fn append(&self, entries: Arc<Vec<Entry>>) -> Vec<Result<Appended, AppendError>> {
         let count = entries.len();
