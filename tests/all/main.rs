@@ -1,5 +1,7 @@
 //! Every test that needs more than one crate. `cargo xtask test` builds what they need first.
 
+#![expect(clippy::unwrap_used, reason = "a test's helpers may fail where a test may")]
+
 mod batching;
 mod cli;
 mod crash;

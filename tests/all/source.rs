@@ -4,7 +4,6 @@ use preflight_tests::{Booking, Ended, Pipeline, Running, bookings, tables};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::Stdio;
 
 fn booking(id: &str) -> String {
@@ -246,33 +245,21 @@ fn uninterrupted(input: &str) -> tables::Tiers {
 #[test]
 fn stopping_under_load_and_going_on_is_as_never_stopping() {
     let input = bookings::lines(MANY);
-    let pipeline = Pipeline::offvia(&input).warm();
-    let mut stops = 0;
-    for stop in 1.. {
+    let mut pipeline = Pipeline::offvia(&input).warm();
+    let bronze = |pipeline: &Pipeline| tables::newest_rowid(&pipeline.database(), "raw_bookings").unwrap_or(0);
+    for stop in 1..=4 {
         // Micro-batches of different sizes, so that the stops fall anywhere.
-        let mut slow = pipeline.command("run");
-        slow.args(["--json", "--set", &format!("batch.max_events={}", stop * 37)]);
-        let before = tables::newest_rowid(&pipeline.database(), "raw_bookings").unwrap_or(0);
-        let Some(report) = stopped(slow, &pipeline.database(), before + 500) else { break };
-        stops += u32::from(report["complete"] == false);
-        if stop == 4 {
-            break;
-        }
+        pipeline.settings.push(format!("batch.max_events={}", stop * 37));
+        let before = bronze(&pipeline);
+        let (mut running, _stdin) = Running::start(&pipeline);
+        running.wait_until(|| bronze(&pipeline) > before + 500);
+        running.signal(if stop % 2 == 0 { Signal::TERM } else { Signal::INT });
+        let report = running.finish().expect(0).json();
+        assert_eq!(report["complete"], false, "it was stopped too late to show anything");
+        assert_eq!(bronze(&pipeline) - before, report["events"].as_u64().unwrap(), "all that was read is written");
     }
-    assert!(stops >= 2, "the stops came too late to show anything");
-    pipeline.run().expect(0);
-    tables::tiers(&pipeline.database()).expect(&uninterrupted(&input), "after stops");
-}
-
-/// Starts a run and stops it once bronze has more rows than that. None if it ended before.
-fn stopped(mut command: std::process::Command, database: &Path, rows: u64) -> Option<Value> {
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = rustix::process::Pid::from_child(&child);
-    while tables::newest_rowid(database, "raw_bookings").unwrap_or(0) < rows {
-        std::thread::yield_now();
-    }
-    rustix::process::kill_process(pid, Signal::TERM).ok()?;
-    Some(Ended::from_output(child.wait_with_output().unwrap()).expect(0).json())
+    assert_eq!(pipeline.run().expect(0).json()["complete"], true);
+    tables::tiers(&pipeline.database()).expect(&uninterrupted(&input), "after four stops");
 }
 
 #[test]
