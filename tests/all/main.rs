@@ -1,5 +1,8 @@
 //! Every test that needs more than one crate. `cargo xtask test` builds what they need first.
 
+mod cache;
 mod crash;
 mod demo;
 mod ledger;
+mod load;
+mod sandbox;

@@ -3,11 +3,13 @@
 pub mod bookings;
 pub mod disk;
 pub mod events;
+pub mod guest;
 pub mod paths;
 pub mod pipeline;
 pub mod running;
 pub mod tables;
 
 pub use disk::SmallDisk;
+pub use guest::Guest;
 pub use pipeline::{Ended, Pipeline};
 pub use running::Running;
