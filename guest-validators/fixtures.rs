@@ -25,25 +25,14 @@ struct Fixture {
 
 /// Judges every line with `validate` and fails with all that came out otherwise.
 pub(crate) fn check<R: Row>(lines: &str, at_least: usize, validate: fn(&Event) -> Verdict<R>) {
-    let fixtures: Vec<Fixture> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).expect(line))
-        .collect();
-    assert!(
-        fixtures.len() >= at_least,
-        "only {} fixtures",
-        fixtures.len()
-    );
+    let fixtures: Vec<Fixture> = lines.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert!(fixtures.len() >= at_least, "only {} fixtures", fixtures.len());
     let mut differences = String::new();
     for fixture in fixtures {
         let outcome = outcome(validate(&fixture.event()));
         if outcome != fixture.expect {
-            writeln!(
-                differences,
-                "{}\n  expected {}\n  found    {outcome}",
-                fixture.name, fixture.expect
-            )
-            .expect("a String takes any text");
+            writeln!(differences, "{}\n  expected {}\n  found    {outcome}", fixture.name, fixture.expect)
+                .expect("a String takes any text");
         }
     }
     assert!(differences.is_empty(), "\n{differences}");
@@ -53,28 +42,22 @@ impl Fixture {
     fn event(&self) -> Event {
         let payload = match (&self.payload, &self.payload_base64) {
             (Some(raw), None) if raw.get().starts_with('"') => {
-                serde_json::from_str::<String>(raw.get())
-                    .expect("a string")
-                    .into_bytes()
+                serde_json::from_str::<String>(raw.get()).expect("a string").into_bytes()
             }
             (Some(raw), None) => raw.get().as_bytes().to_vec(),
             (None, Some(encoded)) => STANDARD.decode(encoded).expect(encoded),
             _ => panic!("{}: one of payload and payload_base64", self.name),
         };
         let attributes = self.attributes.iter();
-        attributes.fold(Event::new(payload), |event, (name, value)| {
-            event.with_attribute(name, value.as_str().expect("text"))
-        })
+        attributes
+            .fold(Event::new(payload), |event, (name, value)| event.with_attribute(name, value.as_str().expect("text")))
     }
 }
 
 fn outcome<R: Row>(verdict: Verdict<R>) -> Json {
     match verdict.and_then(|row| row.into_values().map_err(NotAccepted::from)) {
         Ok(values) => {
-            let cells = R::COLUMNS
-                .iter()
-                .zip(values)
-                .filter(|(_, value)| *value != Value::Null);
+            let cells = R::COLUMNS.iter().zip(values).filter(|(_, value)| *value != Value::Null);
             json!({ "accept": cells.map(|(column, value)| (column.name.to_owned(), cell(value))).collect::<Map<_, _>>() })
         }
         Err(NotAccepted::Reject(Rejection { stage, reason })) => {

@@ -3,6 +3,7 @@
 mod cache;
 mod crash;
 mod demo;
+mod goldens;
 mod ledger;
 mod load;
 mod sandbox;

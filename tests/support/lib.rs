@@ -4,6 +4,7 @@ pub mod bookings;
 pub mod disk;
 pub mod events;
 pub mod guest;
+pub mod goldens;
 pub mod paths;
 pub mod pipeline;
 pub mod running;

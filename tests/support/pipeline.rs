@@ -50,6 +50,7 @@ impl Ended {
 
     /// Asserts that it exited with a code, showing what it said.
     #[track_caller]
+    #[expect(clippy::return_self_not_must_use, reason = "most tests want no more than the code")]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self

@@ -98,7 +98,7 @@ pub fn query(database: &Path, sql: &str) -> Vec<Map<String, Value>> {
     let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .unwrap_or_else(|error| panic!("cannot open {}: {error}", database.display()));
     let mut statement = connection.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.query([]).expect("the query runs");
     let mut all = Vec::new();
     while let Some(row) = rows.next().expect("rows can be read") {

@@ -49,7 +49,7 @@ fn what_next(project: &Project) -> String {
          \n  what a pipeline file would refuse, before any event is read:\n    \
          {preflight} check {PIPELINE} --with {OVERLAY}\n\
          \n  a rule against its fixtures:\n    \
-         {preflight} test examples/offvia/rules/offvia-booking.wasm examples/offvia/fixtures\n\
+         {preflight} test examples/offvia/rules/offvia-booking.wasm guest-validators/offvia-booking/fixtures.ndjson\n\
          \n  what a rule says of itself:\n    \
          {preflight} inspect examples/offvia/rules/offvia-booking.wasm\n"
     )

@@ -17,10 +17,7 @@ impl Directive {
             Some((name, argument)) => (name, Some(argument.to_owned())),
             None => (&*text, None),
         };
-        Self {
-            name: name.to_owned(),
-            argument,
-        }
+        Self { name: name.to_owned(), argument }
     }
 
     /// The argument as text; empty if there is none.
@@ -35,9 +32,7 @@ impl Directive {
     /// If there is none: the test that sent the event is wrong, and should see that.
     pub(crate) fn number(&self) -> i64 {
         let digits = self.text().replace('_', "");
-        digits
-            .parse()
-            .unwrap_or_else(|_| panic!("{} needs a number, found {:?}", self.name, self.argument))
+        digits.parse().unwrap_or_else(|_| panic!("{} needs a number, found {:?}", self.name, self.argument))
     }
 
     /// The argument as a size or a number of times.
@@ -54,21 +49,12 @@ mod tests {
     #[test]
     fn a_payload_is_a_name_and_perhaps_an_argument() {
         let spin = Directive::parse(b"spin");
-        assert_eq!(
-            (spin.name.as_str(), spin.argument.as_deref(), spin.text()),
-            ("spin", None, "")
-        );
+        assert_eq!((spin.name.as_str(), spin.argument.as_deref(), spin.text()), ("spin", None, ""));
         let spin = Directive::parse(b"spin:1_000");
-        assert_eq!(
-            (spin.name.as_str(), spin.number(), spin.size()),
-            ("spin", 1000, 1000)
-        );
+        assert_eq!((spin.name.as_str(), spin.number(), spin.size()), ("spin", 1000, 1000));
         let json = Directive::parse(br#"json:{"a":1}"#);
         assert_eq!((json.name.as_str(), json.text()), ("json", r#"{"a":1}"#));
-        assert_eq!(
-            Directive::parse(b"time:-9223372036854775808").number(),
-            i64::MIN
-        );
+        assert_eq!(Directive::parse(b"time:-9223372036854775808").number(), i64::MIN);
         assert_eq!(Directive::parse(b"").name, "");
         assert_eq!(Directive::parse(b"\xff").name, "\u{fffd}");
     }

@@ -48,11 +48,7 @@ pub(crate) fn recurse(depth: usize) -> usize {
 
 /// Recurses for ever with frames so big that the stack in linear memory ends before the engine's does: out of bounds, below address 0.
 #[inline(never)]
-#[expect(
-    unconditional_recursion,
-    clippy::large_stack_arrays,
-    reason = "that is what it is for"
-)]
+#[expect(unconditional_recursion, clippy::large_stack_arrays, reason = "that is what it is for")]
 pub(crate) fn recurse_big(depth: usize) -> usize {
     let frame = black_box([1u8; 32 * 1024]);
     black_box(recurse_big(depth.wrapping_add(1))).wrapping_add(frame[depth % frame.len()].into())

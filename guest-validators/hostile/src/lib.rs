@@ -9,10 +9,7 @@ mod directive;
 #[cfg(target_arch = "wasm32")]
 mod allocator;
 #[cfg(target_arch = "wasm32")]
-#[expect(
-    clippy::same_length_and_capacity,
-    reason = "generated: what the host hands over has no room to spare"
-)]
+#[expect(clippy::same_length_and_capacity, reason = "generated: what the host hands over has no room to spare")]
 mod bindings {
     wit_bindgen::generate!({ path: "../../wit", world: "validator" });
 }

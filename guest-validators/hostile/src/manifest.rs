@@ -3,11 +3,7 @@
 use crate::bindings::preflight::rules::types::{Column, ColumnType, Manifest};
 
 pub(crate) fn manifest() -> Manifest {
-    let column = |name: &str, kind, nullable| Column {
-        name: name.to_owned(),
-        kind,
-        nullable,
-    };
+    let column = |name: &str, kind, nullable| Column { name: name.to_owned(), kind, nullable };
     Manifest {
         name: env!("CARGO_PKG_NAME").to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -48,10 +48,7 @@ pub(crate) fn bad_utf8() -> String {
 }
 
 /// A string that lies beyond the end of memory.
-#[expect(
-    clippy::same_length_and_capacity,
-    reason = "a capacity that differs would make lowering reallocate"
-)]
+#[expect(clippy::same_length_and_capacity, reason = "a capacity that differs would make lowering reallocate")]
 pub(crate) fn out_of_memory_bounds() -> String {
     const LENGTH: usize = 64;
     let pointer = std::ptr::without_provenance_mut(usize::MAX - 2 * LENGTH);

@@ -102,12 +102,8 @@ fn refusal(directive: &Directive) -> Option<Verdict> {
 /// Rows, few of which fit the manifest.
 fn row(directive: &Directive, event: &Event, call: usize) -> Vec<Value> {
     match directive.name.as_str() {
-        "ok" | "spin" | "allocate" | "recurse" | "log" | "log-long" | "lookup" | "trap-after" => {
-            fitting(1)
-        }
-        name if Misbehaviour::named(name).is_some() => {
-            with(column::T, Value::Text(name.to_owned()))
-        }
+        "ok" | "spin" | "allocate" | "recurse" | "log" | "log-long" | "lookup" | "trap-after" => fitting(1),
+        name if Misbehaviour::named(name).is_some() => with(column::T, Value::Text(name.to_owned())),
         "count" => fitting(i64::try_from(call).expect("an instance is not called that often")),
         "arity" => of_arity(directive.size()),
         "values" => vec![Value::Int64(1); directive.size()],
@@ -117,21 +113,14 @@ fn row(directive: &Directive, event: &Event, call: usize) -> Vec<Value> {
         "inf" => with(column::F, Value::Float64(f64::INFINITY)),
         "numeric" => with(column::AMOUNT, Value::Numeric(directive.text().to_owned())),
         "time" => with(column::AT, Value::Timestamp(directive.number())),
-        "date" => with(
-            column::D,
-            Value::Date(i32::try_from(directive.number()).expect("days fit 32 bits")),
-        ),
+        "date" => with(column::D, Value::Date(i32::try_from(directive.number()).expect("days fit 32 bits"))),
         "text" => with(column::T, Value::Text(rows::text(directive.size()))),
         "bytes" => with(column::B, Value::Bytes(vec![0xE9; directive.size()])),
         "json" => with(column::J, Value::Json(directive.text().to_owned())),
         "bad-utf8" => with(column::T, Value::Text(rows::bad_utf8())),
         "bad-pointer" => with(column::T, Value::Text(rows::out_of_memory_bounds())),
         "echo-attributes" => {
-            let lines: Vec<_> = event
-                .attributes
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect();
+            let lines: Vec<_> = event.attributes.iter().map(|(name, value)| format!("{name}={value}")).collect();
             with(column::T, Value::Text(lines.join("\n")))
         }
         "echo-id" => with(column::T, Value::Text(event.message_id.clone())),

@@ -44,6 +44,8 @@
 //! The logic is plain Rust and is tested natively. The host depends on this crate too, for the grammars: what a rule takes for a time or
 //! for a canonical decimal is what the host takes for one.
 
+#[cfg(any(target_arch = "wasm32", test))]
+mod allocator;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 #[expect(clippy::same_length_and_capacity, reason = "generated: what the host hands over has no room to spare")]

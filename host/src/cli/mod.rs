@@ -93,7 +93,10 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Test(args) => test::test(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "preflight", &mut std::io::stdout());
+            // Not straight to standard output: it panics where a reader has gone away.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "preflight", &mut script);
+            output::print(&String::from_utf8_lossy(&script));
             Ended::Done
         }
     };

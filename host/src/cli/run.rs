@@ -89,6 +89,10 @@ fn finish(args: &RunArgs, configs: &[(&PathBuf, Config)], results: Vec<Result<Re
                     other => anyhow::Error::from(other),
                 };
                 let error = if configs.len() > 1 { error.context(config.name.clone()) } else { error };
+                // The last is said by the caller; several pipelines may have failed.
+                if let Some(Ended::Refused(earlier) | Ended::Broken(earlier)) = &failure {
+                    output::error(earlier);
+                }
                 failure = Some(if refused { Ended::Refused(error) } else { Ended::Broken(error) });
             }
         }

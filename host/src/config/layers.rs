@@ -154,7 +154,7 @@ pub(super) fn join(path: &[String]) -> String {
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
+    memchr::memchr_iter(b'\n', &text.as_bytes()[..offset.min(text.len())]).count() + 1
 }
 
 fn matches(pattern: &[&str], path: &[String]) -> bool {

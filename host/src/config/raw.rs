@@ -88,6 +88,7 @@ pub(super) struct RawLimits {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_field_names, reason = "these are the keys of the file")]
 pub(super) struct RawBatch {
     pub max_events: Option<usize>,
     pub max_bytes: Option<String>,

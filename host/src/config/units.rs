@@ -57,7 +57,7 @@ mod tests {
     fn durations_carry_a_unit() {
         assert_eq!(duration("1 s"), Ok(Duration::from_secs(1)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(duration("2 d"), Ok(Duration::from_secs(172_800)));
+        assert_eq!(duration("2 d"), Ok(Duration::from_hours(48)));
         for bad in ["", "1", "s", "1.5 s", "-1 s", "1 fortnight"] {
             assert!(duration(bad).unwrap_err().contains("duration"), "{bad}");
         }

@@ -213,7 +213,7 @@ impl Check {
         match (raw.sqlite, raw.bigquery) {
             (Some(sqlite), None) => {
                 let key = "warehouse.sqlite.give_up_after";
-                let give_up_after = self.duration(key, sqlite.give_up_after.as_deref(), Duration::from_secs(300));
+                let give_up_after = self.duration(key, sqlite.give_up_after.as_deref(), Duration::from_mins(5));
                 Some(WarehouseConfig::Sqlite { path: sqlite.path.into(), give_up_after })
             }
             (None, Some(bigquery)) => self.refuse(

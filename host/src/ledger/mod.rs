@@ -92,7 +92,7 @@ pub enum LedgerError {
         error: std::io::Error,
     },
     /// The disk is full, or fails, or another program holds the database: may pass.
-    #[error("the ledger{} cannot be written: {error}", shown(.path))]
+    #[error("the ledger{} cannot be written: {error}", shown(.path.as_deref()))]
     Retryable {
         /// The ledger, where it is known.
         path: Option<PathBuf>,
@@ -100,7 +100,7 @@ pub enum LedgerError {
         error: rusqlite::Error,
     },
     /// Its database fails.
-    #[error("the ledger{} cannot be used: {error}", shown(.path))]
+    #[error("the ledger{} cannot be used: {error}", shown(.path.as_deref()))]
     Database {
         /// The ledger, where it is known.
         path: Option<PathBuf>,
@@ -135,8 +135,8 @@ impl LedgerError {
     }
 }
 
-fn shown(path: &Option<PathBuf>) -> String {
-    path.as_ref().map_or_else(String::new, |path| format!(" {}", path.display()))
+fn shown(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| format!(" {}", path.display()))
 }
 
 impl Ledger {

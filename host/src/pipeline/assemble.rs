@@ -15,6 +15,9 @@ use std::borrow::Cow;
 /// What is kept of a payload whose quarantine row would be above the limit, bytes.
 const KEPT: usize = 64 * 1024;
 
+/// An event version above this is no rule's, and is not kept in such a row, bytes.
+const VERSION: usize = 300;
+
 /// BigQuery takes partitions from ten years back to one year ahead.
 const PARTITION_PAST: Micros = 3_652 * DAY;
 const PARTITION_AHEAD: Micros = 365 * DAY;
@@ -104,6 +107,7 @@ impl<'a> Assembler<'a> {
             Digest::of(payload),
         );
         let clipped = Rejection { reason, ..rejection.clone() };
+        let judged = Judged { version: judged.version.filter(|version| version.len() <= VERSION), ..judged };
         let context = Context {
             text: String::from_utf8_lossy(kept),
             bytes: kept,

@@ -233,7 +233,15 @@ impl Delivery {
             self.ledger.retrying(self.give_up_after, move |ledger| ledger.close_stream(tier)).await?;
             failpoint::pass(failpoint::STREAM_CLOSED);
         }
+        self.forget_old_streams().await?;
         Ok(undone)
+    }
+
+    /// Of the streams of earlier runs only the last of each target is of use, to be compared at the next start.
+    async fn forget_old_streams(&self) -> Result<(), DeliverError> {
+        let (id, last) = self.ledger.call(|ledger| Ok((ledger.id().to_owned(), ledger.closed_streams()?))).await?;
+        let keep: Vec<String> = last.into_iter().map(|(name, _)| name).collect();
+        Ok(retrying(self.give_up_after, || self.warehouse.forget_streams(&id, keep.clone())).await?)
     }
 
     /// Before anything is sent: the warehouse must have what earlier runs wrote, and no stream of ours that we do not

@@ -49,22 +49,31 @@ fn row(columns: &[Column], values: Vec<wit::Value>) -> Result<Row, Fault> {
         let (got, declared) = (values.len(), columns.len());
         return Err(broken(format!("the row has {got} values, the manifest declares {declared} columns")));
     }
-    columns.iter().zip(values).map(|(column, guest)| value(column, guest)).collect()
+    let row: Row = values.into_iter().map(Value::from).collect();
+    for (column, value) in columns.iter().zip(&row) {
+        check(column, value)?;
+    }
+    Ok(row)
 }
 
-fn value(column: &Column, guest: wit::Value) -> Result<Value, Fault> {
-    let value = match guest {
-        wit::Value::Null => Value::Null,
-        wit::Value::Boolean(b) => Value::Boolean(b),
-        wit::Value::Int64(n) => Value::Int64(n),
-        wit::Value::Float64(x) => Value::Float64(x),
-        wit::Value::Numeric(text) => Value::Numeric(text),
-        wit::Value::Text(text) => Value::Text(text),
-        wit::Value::Bytes(bytes) => Value::Bytes(bytes),
-        wit::Value::Timestamp(micros) => Value::Timestamp(micros),
-        wit::Value::Date(days) => Value::Date(days),
-        wit::Value::Json(text) => Value::Json(text),
-    };
+impl From<wit::Value> for Value {
+    fn from(guest: wit::Value) -> Self {
+        match guest {
+            wit::Value::Null => Self::Null,
+            wit::Value::Boolean(b) => Self::Boolean(b),
+            wit::Value::Int64(n) => Self::Int64(n),
+            wit::Value::Float64(x) => Self::Float64(x),
+            wit::Value::Numeric(text) => Self::Numeric(text),
+            wit::Value::Text(text) => Self::Text(text),
+            wit::Value::Bytes(bytes) => Self::Bytes(bytes),
+            wit::Value::Timestamp(micros) => Self::Timestamp(micros),
+            wit::Value::Date(days) => Self::Date(days),
+            wit::Value::Json(text) => Self::Json(text),
+        }
+    }
+}
+
+fn check(column: &Column, value: &Value) -> Result<(), Fault> {
     match value.kind() {
         None if column.nullable => {}
         None => return Err(broken(format!("column `{}` is NOT NULL and came as null", column.name))),
@@ -73,9 +82,9 @@ fn value(column: &Column, guest: wit::Value) -> Result<Value, Fault> {
             return Err(broken(format!("column `{}` is {} and came as {kind}", column.name, column.kind)));
         }
     }
-    match out_of_range(&value) {
+    match out_of_range(value) {
         Some(why) => Err(broken(format!("column `{}`: {why}", column.name))),
-        None => Ok(value),
+        None => Ok(()),
     }
 }
 
@@ -107,6 +116,7 @@ fn broken(detail: String) -> Fault {
 mod tests {
     use super::*;
     use crate::row::ColumnType;
+    use wit::Value as V;
 
     fn one(kind: ColumnType, nullable: bool, value: wit::Value) -> Result<Row, Fault> {
         row(&[Column::new("c", kind, nullable)], vec![value])
@@ -120,7 +130,6 @@ mod tests {
             assert_eq!(fault.code, FaultCode::Manifest);
             assert!(fault.detail.contains(why), "{}", fault.detail);
         };
-        use wit::Value as V;
         edge(ColumnType::Float64, V::Float64(f64::MAX), V::Float64(f64::NAN), "not finite");
         edge(ColumnType::Float64, V::Float64(f64::MIN), V::Float64(f64::INFINITY), "not finite");
         edge(ColumnType::Timestamp, V::Timestamp(MAX_MICROS), V::Timestamp(MAX_MICROS + 1), "years 1 to 9999");

@@ -29,9 +29,20 @@ pub fn pack(module: &[u8]) -> Result<Vec<u8>, PackError> {
     }
     // The encoder panics on a truncated module, so it is validated first.
     wasmparser::validate(module).map_err(|error| PackError::Invalid(error.to_string()))?;
+    // A module without the contract becomes a component too, one that exports nothing.
+    if !has_contract(module) {
+        return Err(PackError::NotARule("it has no rule contract in it: was it built with preflight_sdk?".to_owned()));
+    }
     ComponentEncoder::default()
         .validate(true)
         .module(module)
         .and_then(|mut encoder| encoder.encode())
         .map_err(|error| PackError::NotARule(format!("{error:#}")))
+}
+
+/// Whether a valid module has the section in which `wit-bindgen` leaves the contract.
+fn has_contract(module: &[u8]) -> bool {
+    wasmparser::Parser::new(0).parse_all(module).filter_map(Result::ok).any(|payload| {
+        matches!(payload, wasmparser::Payload::CustomSection(section) if section.name().starts_with("component-type"))
+    })
 }

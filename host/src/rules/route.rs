@@ -2,7 +2,9 @@
 
 use crate::event::Event;
 use crate::verdict::{Rejection, clip, stage};
+use serde::Deserialize as _;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -98,14 +100,22 @@ impl<'de> DeserializeSeed<'de> for Find<'_> {
     type Value = Found;
 
     fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Found, D::Error> {
+        if self.0.is_empty() {
+            // The text of the value, not a number made of it: 1e999 is no number that serde_json could make, and would
+            // pass for an event without a version.
+            return <&RawValue>::deserialize(deserializer).and_then(|value| version(value.get()));
+        }
         deserializer.deserialize_any(self)
     }
 }
 
-impl Find<'_> {
-    fn scalar(&self, version: impl FnOnce() -> Found) -> Found {
-        if self.0.is_empty() { version() } else { Found::Absent }
-    }
+fn version<E: de::Error>(value: &str) -> Result<Found, E> {
+    Ok(match value.as_bytes().first() {
+        Some(b'"') => Found::Version(serde_json::from_str(value).map_err(E::custom)?),
+        Some(b'n') => Found::Absent,
+        Some(b'-' | b'0'..=b'9') if !value.contains(['.', 'e', 'E']) => Found::Version(value.to_owned()),
+        _ => Found::NotAVersion,
+    })
 }
 
 impl<'de> Visitor<'de> for Find<'_> {
@@ -115,24 +125,24 @@ impl<'de> Visitor<'de> for Find<'_> {
         f.write_str("any JSON value")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Found, E> {
-        Ok(self.scalar(|| Found::Version(text.to_owned())))
+    fn visit_str<E>(self, _: &str) -> Result<Found, E> {
+        Ok(Found::Absent)
     }
 
-    fn visit_u64<E>(self, n: u64) -> Result<Found, E> {
-        Ok(self.scalar(|| Found::Version(n.to_string())))
+    fn visit_u64<E>(self, _: u64) -> Result<Found, E> {
+        Ok(Found::Absent)
     }
 
-    fn visit_i64<E>(self, n: i64) -> Result<Found, E> {
-        Ok(self.scalar(|| Found::Version(n.to_string())))
+    fn visit_i64<E>(self, _: i64) -> Result<Found, E> {
+        Ok(Found::Absent)
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Found, E> {
-        Ok(self.scalar(|| Found::NotAVersion))
+        Ok(Found::Absent)
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Found, E> {
-        Ok(self.scalar(|| Found::NotAVersion))
+        Ok(Found::Absent)
     }
 
     fn visit_unit<E>(self) -> Result<Found, E> {
@@ -152,14 +162,11 @@ impl<'de> Visitor<'de> for Find<'_> {
                 }
             }
         }
-        Ok(if self.0.is_empty() { Found::NotAVersion } else { found.unwrap_or(Found::Absent) })
+        Ok(found.unwrap_or(Found::Absent))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Found, A::Error> {
-        let Some((first, rest)) = self.0.split_first() else {
-            while seq.next_element::<IgnoredAny>()?.is_some() {}
-            return Ok(Found::NotAVersion);
-        };
+        let [first, rest @ ..] = self.0 else { return Ok(Found::NotAVersion) };
         let wanted: Option<usize> = first.parse().ok();
         let mut found = Found::Absent;
         let mut index = 0;
@@ -191,6 +198,7 @@ mod tests {
         assert_eq!(find("/v", r#"{"v":2,"b":{"v":3}}"#), Ok(Some("2".into())));
         assert_eq!(find("/meta/v", r#"{"v":1,"meta":{"v":-2}}"#), Ok(Some("-2".into())));
         assert_eq!(find("/a/1/v", r#"{"a":[{"v":0},{"v":1}]}"#), Ok(Some("1".into())));
+        assert_eq!(find("/v", r#"{"v":18446744073709551616}"#), Ok(Some("18446744073709551616".into())));
         assert_eq!(find("/a~1b~0c", r#"{"a/b~c":"x"}"#), Ok(Some("x".into())));
         assert_eq!(find("/\u{e9}", r#"{"\u00e9":"x"}"#), Ok(Some("x".into())));
     }
@@ -205,7 +213,7 @@ mod tests {
     #[test]
     fn a_repeated_or_structured_version_is_unclear() {
         assert!(find("/v", r#"{"v":"1","v":"2"}"#).unwrap_err().contains("twice"));
-        for value in ["{}", "[1]", "true", "1.5"] {
+        for value in ["{}", "[1]", "true", "1.5", "1e3", "1e999", "-1.0"] {
             assert!(find("/v", &format!(r#"{{"v":{value}}}"#)).unwrap_err().contains("neither"), "{value}");
         }
     }

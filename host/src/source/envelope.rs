@@ -1,7 +1,8 @@
 //! The `envelope` format: one JSON object a line, with the payload and its metadata.
 //!
 //! `data` is the payload as text, `data_base64` as base64 (RFC 4648, with padding); with neither the payload is empty.
-//! `attributes` is an object of texts. Names may also be written as Pub/Sub's JSON has them (`messageId`, …).
+//! `attributes` is an object of texts. Names may also be written as Pub/Sub's JSON has them (`messageId`, …). A message id
+//! or an ordering key has at most 1,024 bytes, as in Pub/Sub; an empty one is an absent one.
 
 use crate::event::Event;
 use crate::time::{Micros, parse_rfc3339};
@@ -11,6 +12,9 @@ use bytes::Bytes;
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
+
+/// Bytes of a message id or an ordering key: rows carry them whole, quarantine rows of a clipped payload too.
+const ID: usize = 1_024;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +70,10 @@ pub(super) fn parse(
     publish_time: Micros,
     received_time: Micros,
 ) -> Result<Event, String> {
+    // Without this, serde would read a list of seven values as the seven fields.
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return Err("not an envelope: it is not a JSON object".into());
+    }
     let envelope: Envelope = serde_json::from_slice(line).map_err(|error| format!("not an envelope: {error}"))?;
     let payload = match (envelope.data, envelope.data_base64) {
         (Some(_), Some(_)) => return Err("both `data` and `data_base64` are given".into()),
@@ -79,13 +87,17 @@ pub(super) fn parse(
         Some(text) => parse_rfc3339(&text).map_err(|error| format!("`publish_time` is not a time: {error}"))?,
         None => publish_time,
     };
+    let id = |name: &str, text: Option<String>| match text.filter(|text| !text.is_empty()) {
+        Some(text) if text.len() > ID => Err(format!("`{name}` has {} bytes, at most {ID} are taken", text.len())),
+        other => Ok(other),
+    };
     Ok(Event {
         payload,
         attributes: envelope.attributes.0,
-        message_id: envelope.message_id.unwrap_or_else(|| message_id.to_owned()),
+        message_id: id("message_id", envelope.message_id)?.unwrap_or_else(|| message_id.to_owned()),
         publish_time,
         received_time,
-        ordering_key: envelope.ordering_key.filter(|key| !key.is_empty()),
+        ordering_key: id("ordering_key", envelope.ordering_key)?,
         delivery_attempt: envelope.delivery_attempt,
         refused: None,
     })
@@ -120,13 +132,23 @@ mod tests {
     }
 
     #[test]
+    fn an_id_is_bounded_and_an_empty_one_is_absent() {
+        let long = "k".repeat(ID);
+        let event = parse(&format!(r#"{{"message_id":"","ordering_key":"{long}"}}"#)).unwrap();
+        assert_eq!((event.message_id.as_str(), event.ordering_key), ("f:1", Some(long.clone())));
+        assert!(parse(&format!(r#"{{"message_id":"{long}k"}}"#)).unwrap_err().contains("`message_id` has 1025 bytes"));
+        assert!(parse(&format!(r#"{{"ordering_key":"{long}k"}}"#)).unwrap_err().contains("`ordering_key`"));
+    }
+
+    #[test]
     fn what_is_not_an_envelope_says_why() {
         let why = |line: &str, what: &str| {
             let error = parse(line).unwrap_err();
             assert!(error.contains(what), "{line}: {error}");
         };
         why("", "not an envelope");
-        why("[]", "not an envelope");
+        why("[]", "not a JSON object");
+        why(r#"["x",null,{},null,null,null,null]"#, "not a JSON object");
         why(r#"{"data":"x"} {}"#, "trailing");
         why(r#"{"data":{}}"#, "expected a string");
         why(r#"{"dat":"x"}"#, "unknown field `dat`");

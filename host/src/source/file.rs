@@ -129,7 +129,8 @@ impl Reader {
         &self.name
     }
 
-    /// The next micro-batch; none at the end of the input, or when asked to stop with nothing read.
+    /// The next micro-batch; none at the end of the input, or when asked to stop. A file is read on from its position the
+    /// next time; what was taken from a pipe is nowhere else, so all of it is given out first.
     pub fn next_batch(
         &mut self,
         format: Format,
@@ -138,6 +139,9 @@ impl Reader {
         stop: &AtomicBool,
     ) -> Result<Option<Batch>, SourceError> {
         let io = |path: &Path, error| SourceError::Io { path: path.to_owned(), error };
+        if self.remembered.is_some() && stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let mut events: Vec<Event> = Vec::new();
         let mut weight = 0;
         let mut oldest: Option<Instant> = None;
@@ -150,8 +154,15 @@ impl Reader {
                     None => break,
                 },
                 None => {
+                    if stop.load(Ordering::Relaxed) {
+                        self.ended = self.remembered.is_none();
+                        if self.ended {
+                            continue;
+                        }
+                        break;
+                    }
                     let wait = oldest.map_or(LOOK, |since| settings.batch.max_age.saturating_sub(since.elapsed()));
-                    if oldest.is_some() && wait.is_zero() || stop.load(Ordering::Relaxed) {
+                    if oldest.is_some() && wait.is_zero() {
                         break;
                     }
                     if self.ready(wait.min(LOOK)).map_err(|error| io(&self.path, error))? {

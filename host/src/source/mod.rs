@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::time::Clock;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 use tokio::sync::mpsc;
 
@@ -126,9 +126,6 @@ impl Opened {
         thread::Builder::new().name("source".into()).spawn(move || {
             let Self { mut reader, format, settings } = self;
             loop {
-                if stop.load(Ordering::Relaxed) {
-                    return;
-                }
                 let batch = reader.next_batch(format, &settings, &shown, &stop).transpose();
                 let Some(batch) = batch else { return };
                 let failed = batch.is_err();

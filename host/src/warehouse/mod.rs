@@ -64,6 +64,9 @@ pub struct TableColumn {
     pub has_default: bool,
 }
 
+/// A live table: its name and its columns.
+pub type LiveTable = (String, Vec<TableColumn>);
+
 /// A table to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTable {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Rows of one target, encoded back to back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSet {
+    #[serde(with = "serde_bytes")]
     bytes: Vec<u8>,
     /// End of each row in `bytes`.
     ends: Vec<u32>,

@@ -69,13 +69,16 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
         match statement.raw_execute().map_err(failure) {
             Ok(0) => refused.push((index, "a trigger of the table dropped the row".to_owned())),
             Ok(_) => {}
+            // A trigger that rolls back has undone the rows before, and the rows after it would be written outside of any
+            // transaction: twice, once the entry is sent again.
+            Err(AppendError::Rows(why)) if connection.is_autocommit() => {
+                let why = why.first().map_or("", |(_, why)| why);
+                return Err(AppendError::Fatal(format!(
+                    "the table ended the transaction of the append, it rolls the whole transaction back when it refuses a row: {why}"
+                )));
+            }
             Err(AppendError::Rows(mut why)) => {
-                let why = why.pop().map_or_else(String::new, |(_, why)| why);
-                if connection.is_autocommit() {
-                    // Further rows would be written outside of any transaction, without their offset.
-                    return Err(AppendError::Fatal(format!("the table ended the transaction of the append: {why}")));
-                }
-                refused.push((index, why));
+                refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why)));
             }
             Err(error) => return Err(error),
         }
@@ -85,6 +88,7 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
 
 /// What a SQLite error means for an append. A row that a constraint refuses is the row's fault; a lock, a full disk
 /// or a failing one may pass; a missing table or column does not.
+#[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
 fn failure(error: rusqlite::Error) -> AppendError {
     let rusqlite::Error::SqliteFailure(code, _) = &error else {
         return AppendError::Fatal(error.to_string());

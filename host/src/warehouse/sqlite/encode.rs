@@ -17,6 +17,7 @@ pub(super) enum Cell<'a> {
     Real(f64),
     #[serde(borrow)]
     Text(Cow<'a, str>),
+    #[serde(borrow, with = "serde_bytes")]
     Blob(&'a [u8]),
 }
 

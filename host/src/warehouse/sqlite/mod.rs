@@ -12,7 +12,7 @@ mod streams;
 pub use encode::encode;
 pub use schema::{create_statement, table_name};
 
-use super::{AppendError, Appended, Entry, NewTable, TableColumn, WarehouseError};
+use super::{AppendError, Appended, Entry, LiveTable, NewTable, TableColumn, WarehouseError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,7 +44,7 @@ impl Sqlite {
     }
 
     /// Opens the file only to look at its tables; none if there is no file.
-    pub fn inspect(path: &Path) -> Result<Option<Vec<(String, Vec<TableColumn>)>>, WarehouseError> {
+    pub fn inspect(path: &Path) -> Result<Option<Vec<LiveTable>>, WarehouseError> {
         if !path.exists() {
             return Ok(None);
         }
@@ -104,6 +104,12 @@ impl Sqlite {
     pub async fn streams_with(&self, part: &str) -> Result<Vec<String>, WarehouseError> {
         let part = part.to_owned();
         self.call(move |connection| streams::names_with(connection, &part)).await
+    }
+
+    /// Forgets finalized streams of which a part between hyphens is `part`, but not those to `keep`.
+    pub async fn forget_streams(&self, part: &str, keep: Vec<String>) -> Result<(), WarehouseError> {
+        let part = part.to_owned();
+        self.call(move |connection| streams::forget(connection, &part, &keep)).await
     }
 
     /// Appends entries in order, in one transaction. An entry that fails leaves the others as they are.

@@ -2,7 +2,7 @@
 
 use super::super::{NewTable, TableColumn};
 use crate::row::ColumnType;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 
 /// The part of a table's name after the last dot.
 pub fn table_name(name: &str) -> &str {
@@ -43,8 +43,9 @@ const fn declared(kind: ColumnType) -> &'static str {
 }
 
 /// What a column with this declared type holds without loss, by SQLite's rules of affinity
-/// (sqlite.org/datatype3.html, 3.1).
-fn holds(declared: &str) -> Vec<ColumnType> {
+/// (sqlite.org/datatype3.html, 3.1). In a STRICT table (sqlite.org/stricttables.html) a BLOB takes nothing but bytes, and
+/// only there does ANY leave text alone.
+fn holds(declared: &str, strict: bool) -> Vec<ColumnType> {
     use ColumnType::{Boolean, Bytes, Date, Float64, Int64, Json, Numeric, Text, Timestamp};
     let upper = declared.to_ascii_uppercase();
     let has = |part: &str| upper.contains(part);
@@ -52,7 +53,9 @@ fn holds(declared: &str) -> Vec<ColumnType> {
         vec![Int64, Boolean]
     } else if has("CHAR") || has("CLOB") || has("TEXT") {
         vec![Text, Numeric, Timestamp, Date, Json]
-    } else if has("BLOB") || upper.is_empty() || upper == "ANY" {
+    } else if strict && has("BLOB") {
+        vec![Bytes]
+    } else if has("BLOB") || upper.is_empty() || strict && upper == "ANY" {
         ColumnType::ALL.to_vec()
     } else if has("REAL") || has("FLOA") || has("DOUB") {
         vec![Float64]
@@ -64,8 +67,13 @@ fn holds(declared: &str) -> Vec<ColumnType> {
 
 /// The columns of a table that rows can be written to; none if there is no such table. Generated columns are left out.
 pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Option<Vec<TableColumn>>> {
-    let mut statement = connection
-        .prepare_cached("SELECT name, type, \"notnull\", dflt_value IS NOT NULL, hidden FROM pragma_table_xinfo(?1)")?;
+    let kind = "SELECT strict, wr FROM pragma_table_list(?1) WHERE schema = 'main'";
+    let kind = connection.prepare_cached(kind)?.query_row([table], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let Some((strict, without_rowid)): Option<(bool, bool)> = kind else { return Ok(None) };
+    let mut statement = connection.prepare_cached(
+        "SELECT name, type, \"notnull\", dflt_value IS NOT NULL, hidden, pk > 0 AND sum(pk > 0) OVER () = 1
+         FROM pragma_table_xinfo(?1)",
+    )?;
     let mut rows = statement.query([table])?;
     let mut columns = Vec::new();
     while let Some(row) = rows.next()? {
@@ -73,12 +81,14 @@ pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<
         if row.get::<_, i64>(4)? != 0 {
             continue;
         }
+        // An INTEGER PRIMARY KEY is the row's number, which SQLite gives out itself.
+        let is_rowid = row.get(5)? && !without_rowid && declared.eq_ignore_ascii_case("INTEGER");
         columns.push(TableColumn {
             name: row.get(0)?,
-            holds: holds(&declared),
+            holds: holds(&declared, strict),
             declared,
             nullable: !row.get::<_, bool>(2)?,
-            has_default: row.get(3)?,
+            has_default: is_rowid || row.get(3)?,
         });
     }
     Ok(if columns.is_empty() { None } else { Some(columns) })
@@ -99,16 +109,16 @@ mod tests {
     #[test]
     fn what_we_declare_holds_what_we_write() {
         for kind in ColumnType::ALL {
-            assert!(holds(declared(kind)).contains(&kind), "{kind}");
+            assert!(holds(declared(kind), false).contains(&kind), "{kind}");
         }
     }
 
     #[test]
     fn a_numeric_column_would_turn_text_into_a_float_and_holds_no_numeric() {
-        assert!(!holds("NUMERIC").contains(&ColumnType::Numeric));
-        assert!(!holds("DECIMAL(10,2)").contains(&ColumnType::Numeric));
-        assert!(!holds("TIMESTAMP").contains(&ColumnType::Timestamp));
-        assert!(holds("VARCHAR(20)").contains(&ColumnType::Numeric));
+        assert!(!holds("NUMERIC", false).contains(&ColumnType::Numeric));
+        assert!(!holds("DECIMAL(10,2)", false).contains(&ColumnType::Numeric));
+        assert!(!holds("TIMESTAMP", false).contains(&ColumnType::Timestamp));
+        assert!(holds("VARCHAR(20)", false).contains(&ColumnType::Numeric));
     }
 
     #[test]
@@ -123,5 +133,34 @@ mod tests {
         assert_eq!(columns.len(), 2);
         assert!(!columns[0].nullable && columns[1].nullable);
         assert_eq!(super::columns(&connection, "other").unwrap(), None);
+    }
+
+    #[test]
+    fn any_and_blob_mean_other_things_in_a_strict_table() {
+        // An ordinary column declared ANY would turn the id 007 into 7.
+        assert!(!holds("ANY", false).contains(&ColumnType::Text));
+        assert_eq!(holds("ANY", true), ColumnType::ALL);
+        assert_eq!(holds("BLOB", false), ColumnType::ALL);
+        // A STRICT one declared BLOB refuses text: every row would end in quarantine.
+        assert_eq!(holds("BLOB", true), [ColumnType::Bytes]);
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE t (a ANY, b BLOB) STRICT; CREATE TABLE u (a ANY, b BLOB)").unwrap();
+        let holds = |table: &str| columns(&connection, table).unwrap().unwrap().into_iter().map(|c| c.holds.len());
+        assert_eq!(holds("t").collect::<Vec<_>>(), [9, 1]);
+        assert_eq!(holds("u").collect::<Vec<_>>(), [3, 9]);
+    }
+
+    #[test]
+    fn a_row_number_fills_itself() {
+        let connection = Connection::open_in_memory().unwrap();
+        let filled = |table: &str, sql: &str| {
+            connection.execute_batch(&format!("CREATE TABLE {table} {sql}")).unwrap();
+            columns(&connection, table).unwrap().unwrap()[0].has_default
+        };
+        assert!(filled("a", "(id INTEGER PRIMARY KEY NOT NULL, x)"));
+        assert!(filled("b", "(id integer NOT NULL PRIMARY KEY AUTOINCREMENT, x)"));
+        assert!(!filled("c", "(id INT PRIMARY KEY NOT NULL, x)"));
+        assert!(!filled("d", "(id INTEGER NOT NULL, x INTEGER NOT NULL, PRIMARY KEY (id, x))"));
+        assert!(!filled("e", "(id INTEGER PRIMARY KEY NOT NULL, x) WITHOUT ROWID"));
     }
 }

@@ -57,6 +57,17 @@ pub(super) fn names_with(connection: &Connection, part: &str) -> rusqlite::Resul
     statement.query_map([part], |row| row.get(0))?.collect()
 }
 
+/// Deletes finalized streams whose name has a part between hyphens, except those that are still compared at a start.
+pub(super) fn forget(connection: &Connection, part: &str, keep: &[String]) -> rusqlite::Result<()> {
+    let keep = serde_json::to_string(keep).expect("names are text");
+    connection.execute(
+        "DELETE FROM preflight_streams WHERE finalized AND instr(name, '-' || ?1 || '-') > 0
+         AND name NOT IN (SELECT value FROM json_each(?2))",
+        params![part, keep],
+    )?;
+    Ok(())
+}
+
 pub(super) fn advance(connection: &Connection, name: &str, row_count: u64) -> rusqlite::Result<()> {
     let row_count = i64::try_from(row_count).expect("SQLite cannot hold 2^63 rows");
     connection
