@@ -1,5 +1,7 @@
 //! Every test that needs more than one crate. `cargo xtask test` builds what they need first.
 
+#![expect(clippy::unwrap_used, reason = "this is all tests: what is not there fails the one that wants it")]
+
 mod cache;
 mod crash;
 mod demo;

@@ -3,8 +3,8 @@
 pub mod bookings;
 pub mod disk;
 pub mod events;
-pub mod guest;
 pub mod goldens;
+pub mod guest;
 pub mod paths;
 pub mod pipeline;
 pub mod running;

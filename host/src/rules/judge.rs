@@ -127,7 +127,7 @@ impl Instance {
         event: &Event,
     ) -> Result<Result<Verdict, Fault>, SandboxError> {
         let fuel = limits.fuel_for(event.payload.len());
-        let fuel = if self.alone { fuel.saturating_add(fuel / Limits::SLACK) } else { fuel };
+        let fuel = if self.alone { fuel.saturating_add(fuel / Limits::SLACK as u64) } else { fuel };
         store::arm(&mut self.store, sandbox.metering(), fuel, limits.wall_clock)?;
         self.judged += 1;
         let wanted = &self.rule.manifest.attributes;

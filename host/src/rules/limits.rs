@@ -38,7 +38,7 @@ impl Limits {
     /// An event that is judged alone, in a fresh store, gets an eighth more fuel and memory: as much as a fresh instance
     /// may need beyond one that has judged before. Without it an event close to a limit would be accepted after others
     /// and refused as the first.
-    pub const SLACK: u64 = 8;
+    pub const SLACK: usize = 8;
 
     /// Fuel for an event with this payload.
     pub fn fuel_for(&self, payload: usize) -> u64 {
@@ -93,7 +93,7 @@ impl Limiter {
             memory_limit: limits.memory,
             elements: 0,
             elements_limit: limits.table_elements,
-            slack: if alone { limits.memory / Limits::SLACK as usize } else { 0 },
+            slack: if alone { limits.memory / Limits::SLACK } else { 0 },
             denied: None,
         }
     }
