@@ -4,9 +4,14 @@
 
 mod batching;
 mod cli;
+#![expect(clippy::unwrap_used, reason = "this is all tests: what is not there fails the one that wants it")]
+
+mod cache;
 mod crash;
 mod demo;
 mod goldens;
 mod ledger;
 mod payloads;
 mod source;
+mod load;
+mod sandbox;

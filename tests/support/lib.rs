@@ -5,6 +5,7 @@ pub mod bookings;
 pub mod disk;
 pub mod events;
 pub mod goldens;
+pub mod guest;
 pub mod paths;
 pub mod pipeline;
 pub mod running;
@@ -12,5 +13,6 @@ pub mod tables;
 
 pub use booking::Booking;
 pub use disk::SmallDisk;
+pub use guest::Guest;
 pub use pipeline::{Ended, Pipeline};
 pub use running::Running;
