@@ -3,6 +3,7 @@
 use crate::{Ended, paths, tables};
 use preflight::digest::Digest;
 use preflight::time::{Clock, SystemClock, format_micros, from_system};
+use preflight::verdict::clip;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -77,6 +78,7 @@ impl Case {
         let mut command = Command::new(paths::preflight());
         command.arg("run").arg(self.directory.join("pipeline.toml")).arg("--json").stdin(Stdio::null());
         command.args(["--set", &format!("warehouse.sqlite.path={}", database.display())]);
+        command.args(["--set", &format!("rules.cache={}", paths::scratch().join("code").display())]);
         let report = Ended::from_output(command.output().expect("preflight can be started")).expect(0).json();
         let run = started..=now();
 
@@ -151,25 +153,35 @@ fn update(path: &Path, rows: Option<&[Row]>) {
     std::fs::write(path, lines).expect("expected rows can be written");
 }
 
+/// How many differences are shown: one row that is missing makes all after it differ.
+const SHOWN: usize = 12;
+
 /// What differs, row by row and column by column.
 pub fn difference(tier: &str, expected: &[Row], got: &[Row]) -> String {
-    let mut text = String::new();
-    let mut line =
-        |row: usize, what: String| writeln!(text, "  {tier}, row {}: {what}", row + 1).expect("a string grows");
+    let whole = |row: &Row| clip(&Value::Object(row.clone()).to_string(), 300).into_owned();
+    let mut lines = Vec::new();
+    let mut differs = |row: usize, what: String| lines.push(format!("  {tier}, row {}: {what}\n", row + 1));
     for index in 0..expected.len().max(got.len()) {
         match (expected.get(index), got.get(index)) {
-            (Some(expected), None) => line(index, format!("missing: {}", Value::Object(expected.clone()))),
-            (None, Some(got)) => line(index, format!("not expected: {}", Value::Object(got.clone()))),
+            (Some(expected), None) => differs(index, format!("missing: {}", whole(expected))),
+            (None, Some(got)) => differs(index, format!("not expected: {}", whole(got))),
             (Some(expected), Some(got)) => {
                 let columns: BTreeSet<&String> = expected.keys().chain(got.keys()).collect();
                 for column in columns.into_iter().filter(|column| expected.get(*column) != got.get(*column)) {
-                    let shown =
-                        |row: &Row| row.get(column).map_or_else(|| "no such column".to_owned(), Value::to_string);
-                    line(index, format!("{column}\n    expected {}\n    got      {}", shown(expected), shown(got)));
+                    let shown = |row: &Row| {
+                        let value = row.get(column).map_or_else(|| "no such column".to_owned(), Value::to_string);
+                        clip(&value, 300).into_owned()
+                    };
+                    differs(index, format!("{column}\n    expected {}\n    got      {}", shown(expected), shown(got)));
                 }
             }
             (None, None) => {}
         }
     }
-    text
+    if lines.len() > SHOWN {
+        let more = format!("  {tier}: and {} more differences\n", lines.len() - SHOWN);
+        lines.truncate(SHOWN);
+        lines.push(more);
+    }
+    lines.concat()
 }

@@ -1,14 +1,18 @@
 //! What the tests share: where things are, a pipeline in a temporary directory, reading tables.
 
+pub mod booking;
 pub mod bookings;
 pub mod disk;
 pub mod events;
 pub mod goldens;
+pub mod guest;
 pub mod paths;
 pub mod pipeline;
 pub mod running;
 pub mod tables;
 
+pub use booking::Booking;
 pub use disk::SmallDisk;
+pub use guest::Guest;
 pub use pipeline::{Ended, Pipeline};
 pub use running::Running;

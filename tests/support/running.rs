@@ -36,14 +36,14 @@ impl Running {
             text
         });
         let stdin = child.stdin.take().expect("it is piped");
-        let (_watchdog, ended) = mpsc::channel::<()>();
+        let (watchdog, ended) = mpsc::channel::<()>();
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has an id");
         thread::spawn(move || {
             if ended.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
                 kill_process(pid, Signal::ABORT).ok();
             }
         });
-        (Self { _watchdog, child, log, seen: String::new(), stdout: Some(stdout) }, stdin)
+        (Self { _watchdog: watchdog, child, log, seen: String::new(), stdout: Some(stdout) }, stdin)
     }
 
     /// Waits until it logs a line with this text. Fails if it ends before that.

@@ -60,6 +60,12 @@ impl Tiers {
     }
 }
 
+/// One column of a table as texts, in the order the rows were written.
+pub fn column(database: &Path, table: &str, column: &str) -> Vec<String> {
+    let rows = query(database, &format!("SELECT \"{column}\" AS value FROM \"{table}\" ORDER BY rowid"));
+    rows.iter().map(|row| row["value"].as_str().map_or_else(|| row["value"].to_string(), str::to_owned)).collect()
+}
+
 /// How many rows a table has.
 pub fn count(database: &Path, table: &str) -> u64 {
     query(database, &format!("SELECT COUNT(*) AS n FROM \"{table}\""))[0]["n"].as_u64().expect("a count")

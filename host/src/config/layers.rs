@@ -140,6 +140,11 @@ fn collect_origins(table: &DeTable<'_>, path: &mut Vec<String>, found: &mut impl
     }
 }
 
+/// The path of a key that is not in the file's own hands, such as an event version's component.
+pub fn key_path(parts: &[&str]) -> String {
+    join(&parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>())
+}
+
 /// A key path as TOML writes it: parts that are not bare keys are quoted, and so are version numbers.
 pub(super) fn join(path: &[String]) -> String {
     let quoted: Vec<String> = path

@@ -9,7 +9,7 @@ mod raw;
 mod units;
 mod validate;
 
-pub use layers::Layers;
+pub use layers::{Layers, key_path};
 pub use problem::{ConfigError, Problem};
 pub use validate::default_cache;
 

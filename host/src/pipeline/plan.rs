@@ -3,7 +3,7 @@
 //! Rows are laid out for the table, not for a rule's manifest: rules of several event versions share one table and one
 //! stream. A column that no rule fills is left out of the rows, so the table's own default holds.
 
-use crate::config::{Config, Create, Problem, TierConfig};
+use crate::config::{Config, Create, Problem, TierConfig, key_path};
 use crate::digest::Digest;
 use crate::row::{Column, ColumnType};
 use crate::rules::{Manifest, Rule, RuleSet};
@@ -181,7 +181,7 @@ impl Planner {
         for name in silver.host_columns.keys() {
             if let Some(manifest) = manifests.iter().find(|manifest| manifest.column(name).is_some()) {
                 let what = format!("rule {} fills column `{name}` already", manifest.label());
-                self.refuse(format!("silver.host_columns.{name}"), what);
+                self.refuse(key_path(&["silver", "host_columns", name]), what);
             }
         }
         let table = self.table(
@@ -194,7 +194,7 @@ impl Planner {
             self.rule_fits(version, rule, &table, &silver.host_columns);
         }
         for (name, host) in &silver.host_columns {
-            let key = format!("silver.host_columns.{name}");
+            let key = key_path(&["silver", "host_columns", name]);
             match table.iter().find(|column| column.name.eq_ignore_ascii_case(name)) {
                 Some(column) => self.fits(&key, column, host.kind(), "the host"),
                 None => self.refuse(key, format!("table {} has no such column", table_name(&silver.tier.table))),
@@ -261,7 +261,7 @@ impl Planner {
 
     /// Refuses a rule whose manifest the table cannot take.
     fn rule_fits(&mut self, version: &str, rule: &Rule, table: &[TableColumn], host: &BTreeMap<String, HostColumn>) {
-        let key = format!("rules.components.{version:?}");
+        let key = key_path(&["rules", "components", version]);
         let label = &rule.label;
         for column in table.iter().filter(|column| !column.nullable && !column.has_default) {
             if rule.manifest.column(&column.name).is_none() && host_column(host, &column.name).is_none() {

@@ -1,7 +1,7 @@
 //! Everything that can be refused is refused here, before the first event is read.
 
 use super::plan::{Plan, plan};
-use crate::config::{Config, ConfigError, Problem, SourceConfig, WarehouseConfig};
+use crate::config::{Config, ConfigError, Problem, SourceConfig, WarehouseConfig, key_path};
 use crate::rules::cache::CodeCache;
 use crate::rules::{LoadError, Rule, RuleSet, Sandbox, load};
 use crate::warehouse::sqlite::table_name;
@@ -64,7 +64,7 @@ fn load_rules(config: &Config, sandbox: &Arc<Sandbox>) -> Result<RuleSet, Config
             let loaded = load::file(sandbox, &config.limits, &cache, path);
             loaded.map(Arc::new).map_err(|error: LoadError| error.to_string())
         });
-        let key = format!("rules.components.{version:?}");
+        let key = key_path(&["rules", "components", version]);
         match loaded {
             Err(error) => problems.push(Problem::new(key, format!("{}: {error}", path.display()))),
             Ok(rule) if !rule.manifest.event_versions.contains(version) => {

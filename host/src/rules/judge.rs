@@ -46,6 +46,8 @@ struct Instance {
     store: Store<Guest>,
     validator: Validator,
     judged: u32,
+    /// Whether it was made for one event.
+    alone: bool,
 }
 
 impl Judge {
@@ -54,8 +56,9 @@ impl Judge {
         Self { sandbox, limits, isolation, instances: Vec::new() }
     }
 
-    /// Judges an event. A fault is judged once more, alone, in a fresh store, and only that result counts: so a
-    /// verdict depends neither on the event's neighbours nor on how events were batched.
+    /// Judges an event. A fault is judged once more, alone, in a fresh store with a little more fuel and memory
+    /// ([`Limits::SLACK`]), and only that result counts: so a verdict depends neither on the event's neighbours nor on
+    /// how events were batched.
     pub fn judge(&mut self, rule: &Arc<Rule>, event: &Event) -> Result<Judged, SandboxError> {
         match self.reusing(rule, event)? {
             Ok(verdict) => Ok(Judged { verdict: Ok(verdict), recovered: None }),
@@ -82,7 +85,7 @@ impl Judge {
                 if let Some(index) = found {
                     self.instances.swap_remove(index);
                 }
-                match self.instantiate(rule)? {
+                match self.instantiate(rule, false)? {
                     Ok(instance) => self.instances.push(instance),
                     Err(fault) => return Ok(Err(fault)),
                 }
@@ -101,16 +104,16 @@ impl Judge {
     }
 
     fn alone(&self, rule: &Arc<Rule>, event: &Event) -> Result<Result<Verdict, Fault>, SandboxError> {
-        match self.instantiate(rule)? {
+        match self.instantiate(rule, true)? {
             Ok(mut instance) => instance.judge(&self.sandbox, &self.limits, event),
             Err(fault) => Ok(Err(fault)),
         }
     }
 
-    fn instantiate(&self, rule: &Arc<Rule>) -> Result<Result<Instance, Fault>, SandboxError> {
-        let mut store = store::new(&self.sandbox, &self.limits, &rule.label)?;
+    fn instantiate(&self, rule: &Arc<Rule>, alone: bool) -> Result<Result<Instance, Fault>, SandboxError> {
+        let mut store = store::new(&self.sandbox, &self.limits, &rule.label, alone)?;
         match rule.pre.instantiate(&mut store) {
-            Ok(validator) => Ok(Ok(Instance { rule: Arc::clone(rule), store, validator, judged: 0 })),
+            Ok(validator) => Ok(Ok(Instance { rule: Arc::clone(rule), store, validator, judged: 0, alone })),
             Err(error) => fault::classify(&error, store.data_mut()).map(Err),
         }
     }
@@ -124,6 +127,7 @@ impl Instance {
         event: &Event,
     ) -> Result<Result<Verdict, Fault>, SandboxError> {
         let fuel = limits.fuel_for(event.payload.len());
+        let fuel = if self.alone { fuel.saturating_add(fuel / Limits::SLACK as u64) } else { fuel };
         store::arm(&mut self.store, sandbox.metering(), fuel, limits.wall_clock)?;
         self.judged += 1;
         let wanted = &self.rule.manifest.attributes;

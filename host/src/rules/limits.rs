@@ -35,6 +35,11 @@ impl Limits {
     /// Wall clock for the same.
     pub const START_WALL_CLOCK: Duration = Duration::from_secs(10);
 
+    /// An event that is judged alone, in a fresh store, gets an eighth more fuel and memory: as much as a fresh instance
+    /// may need beyond one that has judged before. Without it an event close to a limit would be accepted after others
+    /// and refused as the first.
+    pub const SLACK: usize = 8;
+
     /// Fuel for an event with this payload.
     pub fn fuel_for(&self, payload: usize) -> u64 {
         self.fuel_base.saturating_add(self.fuel_per_byte.saturating_mul(payload as u64))
@@ -75,18 +80,20 @@ pub struct Limiter {
     memory_limit: usize,
     elements: usize,
     elements_limit: usize,
+    slack: usize,
     /// The first refusal since it was last cleared: it tells an allocation failure from a panic.
     pub denied: Option<Denied>,
 }
 
 impl Limiter {
-    /// A limiter for a new store.
-    pub fn new(limits: &Limits) -> Self {
+    /// A limiter for a new store, with [`Limits::SLACK`] if an event is judged alone in it.
+    pub fn new(limits: &Limits, alone: bool) -> Self {
         Self {
             memory: 0,
             memory_limit: limits.memory,
             elements: 0,
             elements_limit: limits.table_elements,
+            slack: if alone { limits.memory / Limits::SLACK } else { 0 },
             denied: None,
         }
     }
@@ -104,7 +111,7 @@ impl ResourceLimiter for Limiter {
             return Ok(false);
         }
         let total = self.memory.saturating_add(desired.saturating_sub(current));
-        if total > self.memory_limit {
+        if total > self.memory_limit.saturating_add(self.slack) {
             return Ok(self.deny("memory", total, self.memory_limit));
         }
         self.memory = total;
@@ -129,7 +136,15 @@ mod tests {
     use super::*;
 
     fn limiter(memory: usize, table_elements: usize) -> Limiter {
-        Limiter::new(&Limits { memory, table_elements, ..Limits::default() })
+        Limiter::new(&Limits { memory, table_elements, ..Limits::default() }, false)
+    }
+
+    #[test]
+    fn an_event_alone_has_some_slack_and_is_told_the_limit() {
+        let mut limiter = Limiter::new(&Limits { memory: 80, ..Limits::default() }, true);
+        assert!(limiter.memory_growing(0, 90, None).unwrap());
+        assert!(!limiter.memory_growing(90, 91, None).unwrap());
+        assert_eq!(limiter.denied, Some(Denied { what: "memory", requested: 91, limit: 80 }));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::limits::Limits;
 use super::manifest::{Manifest, ManifestError};
 use super::store::{self, Guest};
 use crate::digest::Digest;
-use crate::verdict::Fault;
+use crate::verdict::{Fault, FaultCode};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -206,9 +206,9 @@ fn describe(
     limits: &Limits,
     pre: &ValidatorPre<Guest>,
 ) -> Result<super::bindings::preflight::rules::types::Manifest, LoadError> {
-    let mut store = store::new(sandbox, limits, "a new rule").map_err(fault::SandboxError::from)?;
+    let mut store = store::new(sandbox, limits, "a new rule", false).map_err(fault::SandboxError::from)?;
     let failed = |error: wasmtime::Error, guest: &mut Guest| match fault::classify(&error, guest) {
-        Ok(fault) => LoadError::Trial(fault),
+        Ok(fault) => LoadError::Trial(starting(fault)),
         Err(error) => LoadError::Sandbox(error),
     };
     let validator = match pre.instantiate(&mut store) {
@@ -221,6 +221,21 @@ fn describe(
     };
     let guest: &validation::Guest = validator.preflight_rules_validation();
     guest.call_describe(&mut store).map_err(|error| failed(error, store.data_mut()))
+}
+
+/// A fault in words that fit a start: there is no event yet, and the limits are others.
+fn starting(fault: Fault) -> Fault {
+    match fault.code {
+        FaultCode::Fuel => {
+            let detail = format!("starting and `describe` took more than {} units of fuel", Limits::START_FUEL);
+            Fault::new(FaultCode::Fuel, detail)
+        }
+        FaultCode::WallClock => {
+            let seconds = Limits::START_WALL_CLOCK.as_secs();
+            Fault::new(FaultCode::WallClock, format!("starting and `describe` took longer than {seconds} s"))
+        }
+        _ => fault,
+    }
 }
 
 #[cfg(test)]

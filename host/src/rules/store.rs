@@ -38,9 +38,9 @@ pub struct UndeclaredTable {
 }
 
 /// A store with every limit set and fuel and deadline for starting the guest. Nothing else makes stores.
-pub(super) fn new(sandbox: &Sandbox, limits: &Limits, rule: &str) -> wasmtime::Result<Store<Guest>> {
+pub(super) fn new(sandbox: &Sandbox, limits: &Limits, rule: &str, alone: bool) -> wasmtime::Result<Store<Guest>> {
     let guest = Guest {
-        limiter: Limiter::new(limits),
+        limiter: Limiter::new(limits, alone),
         last_words: None,
         log_left: limits.log,
         log_budget: limits.log,
