@@ -21,6 +21,11 @@ impl SmallDisk {
         Self { directory, bytes, mounted }
     }
 
+    /// Whether only what lies on it meets its end. A limit on every file stops the ledger and the warehouse alike.
+    pub fn is_separate(&self) -> bool {
+        self.mounted
+    }
+
     /// A path on it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
