@@ -197,6 +197,29 @@ fn a_pipe_is_read_as_a_file_too() {
     assert_eq!((&report["silver"], &report["quarantine"]), (&1.into(), &1.into()));
 }
 
+/// It waited in `open` for somebody to write, and did not notice that it was asked to stop.
+#[test]
+fn a_named_pipe_that_nobody_writes_to_does_not_keep_it_from_stopping() {
+    let pipeline = Pipeline::offvia("").warm().set("source.file.path=fifo");
+    let fifo = pipeline.directory().join("fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let (mut running, _stdin) = Running::start(&pipeline);
+    running.wait_until(|| pipeline.ledger().join("ledger.db").exists());
+    running.signal(Signal::TERM);
+    assert_eq!(running.finish().expect(0).json()["events"], 0);
+}
+
+/// `:memory:` and an empty path were databases in memory: exit code 0, a ledger that said that all was written, and no rows.
+#[test]
+fn a_database_is_a_file_whatever_it_is_called() {
+    for name in [":memory:", "file:x?mode=memory"] {
+        let pipeline = Pipeline::offvia(booking("1")).warm().set(format!("warehouse.sqlite.path={name}"));
+        run(&pipeline, 1);
+        assert_eq!(tables::count(&pipeline.directory().join(name), "fact_bookings"), 1);
+        run(&pipeline, 0);
+    }
+}
+
 #[test]
 fn events_of_a_slow_pipe_are_written_before_it_ends() {
     let pipeline = from_stdin("lines").set("batch.max_age=50 ms");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawConfig {
     pub name: String,
     pub source: RawSource,
@@ -27,7 +27,7 @@ pub(super) struct RawConfig {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawSource {
     pub file: Option<RawFile>,
     pub stdin: Option<RawStdin>,
@@ -35,26 +35,26 @@ pub(super) struct RawSource {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawFile {
     pub path: String,
     pub format: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawStdin {
     pub format: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawPubsub {
     pub subscription: String,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawRules {
     pub event_version: Option<RawEventVersion>,
     pub components: BTreeMap<String, String>,
@@ -63,7 +63,7 @@ pub(super) struct RawRules {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawEventVersion {
     pub attribute: Option<String>,
     pub field: Option<String>,
@@ -71,7 +71,7 @@ pub(super) struct RawEventVersion {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawLimits {
     pub fuel_base: Option<u64>,
     pub fuel_per_byte: Option<u64>,
@@ -87,7 +87,7 @@ pub(super) struct RawLimits {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 #[expect(clippy::struct_field_names, reason = "these are the keys of the file")]
 pub(super) struct RawBatch {
     pub max_events: Option<usize>,
@@ -96,46 +96,46 @@ pub(super) struct RawBatch {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawRun {
     pub threads: Option<usize>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawWarehouse {
     pub sqlite: Option<RawSqlite>,
     pub bigquery: Option<RawBigquery>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawSqlite {
     pub path: String,
     pub give_up_after: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawBigquery {
     pub project: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawLedger {
     pub path: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawTier {
     pub table: String,
     pub create: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawSilver {
     pub table: String,
     pub create: Option<String>,
@@ -172,7 +172,11 @@ pub(super) fn parse(layers: &Layers) -> Result<RawConfig, ConfigError> {
             continue;
         }
         let Some((unknown, known)) = unknown_field(message) else {
-            problems.push(problem(layers, &path, message.to_owned()));
+            // Rust's names for numbers say nothing to whoever writes the file.
+            let what = ["usize", "u64", "u32"].iter().fold(message.to_owned(), |what, kind| {
+                what.replace(&format!("expected {kind}"), "expected a whole number that is not negative")
+            });
+            problems.push(problem(layers, &path, what));
             return Err(ConfigError(problems));
         };
         if path.last().map(String::as_str) != Some(unknown.as_str()) {

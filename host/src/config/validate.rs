@@ -38,6 +38,9 @@ impl Config {
     }
 }
 
+/// More threads than this help nobody, and starting them ends the process on most machines.
+const MAX_THREADS: usize = 1_024;
+
 /// Collects problems while the parts are checked.
 #[derive(Default)]
 struct Check {
@@ -56,6 +59,7 @@ impl Check {
         let max_payload = self.size("limits.payload", raw.limits.payload.as_deref(), 10 << 20);
         let max_row = self.size("limits.row", raw.limits.row.as_deref(), 8 << 20);
         let limits = self.limits(&raw.limits);
+        let cache = raw.rules.cache.clone();
         let rules = self.rules(raw.rules);
         let batch = BatchConfig {
             max_events: self.positive("batch.max_events", raw.batch.max_events, 4_096),
@@ -64,6 +68,9 @@ impl Check {
         };
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = self.positive("run.threads", raw.run.threads, cores);
+        if threads > MAX_THREADS {
+            self.refuse::<()>("run.threads", format!("must be at most {MAX_THREADS}"));
+        }
         let warehouse = self.warehouse(raw.warehouse);
         let bronze = raw.bronze.map(|tier| self.tier("bronze", tier));
         let quarantine = self.tier("quarantine", raw.quarantine);
@@ -74,6 +81,11 @@ impl Check {
         let partition_by = raw.silver.partition_by.and_then(|column| self.column("silver.partition_by", column));
         let host_columns = self.host_columns(raw.silver.host_columns);
         self.distinct(bronze.as_ref().and_then(Option::as_ref), silver_tier.as_ref(), quarantine.as_ref());
+        for (key, path) in [("ledger.path", &raw.ledger.path), ("rules.cache", &cache)] {
+            if let Some(path) = path {
+                self.path(key, path);
+            }
+        }
         let name = name?;
         let warehouse = warehouse?;
         let ledger = raw.ledger.path.map_or_else(|| default_ledger(&warehouse, &name), PathBuf::from);
@@ -108,6 +120,7 @@ impl Check {
     fn source(&mut self, raw: RawSource) -> Option<SourceConfig> {
         match (raw.file, raw.stdin, raw.pubsub) {
             (Some(file), None, None) => {
+                self.path("source.file.path", &file.path);
                 let format = self.format("source.file.format", file.format.as_deref());
                 Some(SourceConfig::File { path: file.path.into(), format: format? })
             }
@@ -212,6 +225,7 @@ impl Check {
     fn warehouse(&mut self, raw: RawWarehouse) -> Option<WarehouseConfig> {
         match (raw.sqlite, raw.bigquery) {
             (Some(sqlite), None) => {
+                self.path("warehouse.sqlite.path", &sqlite.path);
                 let key = "warehouse.sqlite.give_up_after";
                 let give_up_after = self.duration(key, sqlite.give_up_after.as_deref(), Duration::from_mins(5));
                 Some(WarehouseConfig::Sqlite { path: sqlite.path.into(), give_up_after })
@@ -301,7 +315,21 @@ impl Check {
     }
 
     fn size(&mut self, key: &str, text: Option<&str>, default: usize) -> usize {
-        self.unit(key, text, default, units::size)
+        match self.unit(key, text, default, units::size) {
+            // A micro-batch of nothing would never hold an event: the run would end, well, without having read any.
+            0 => {
+                self.refuse::<()>(key, "must be at least 1 B");
+                default
+            }
+            size => size,
+        }
+    }
+
+    /// SQLite takes an empty path for a database that is gone at the end of the run.
+    fn path(&mut self, key: &str, path: &str) {
+        if path.is_empty() {
+            self.refuse::<()>(key, "a path is not empty");
+        }
     }
 
     fn duration(&mut self, key: &str, text: Option<&str>, default: Duration) -> Duration {
@@ -401,6 +429,14 @@ table = "offvia_quarantine.poisoned_events"
         refused("limits.fuel_base=0", "limits.fuel_base", "at least 1");
         refused("batch.max_events=0", "batch.max_events", "at least 1");
         refused("run.threads=0", "run.threads", "at least 1");
+        refused("run.threads=200000", "run.threads", "at most 1024");
+        refused("run.threads=-1", "run.threads", "expected a whole number");
+        refused("batch.max_bytes=0 B", "batch.max_bytes", "at least 1 B");
+        refused("limits.payload=0 kB", "limits.payload", "at least 1 B");
+        refused("bronze=1", "--set: bronze", "expected a table");
+        for key in ["source.file.path", "warehouse.sqlite.path", "ledger.path", "rules.cache"] {
+            refused(&format!("{key}="), &format!("--set: {key}: "), "not empty");
+        }
         refused("silver.write=replace", "silver.write", "append");
         refused("silver.create=maybe", "silver.create", "if_needed");
         refused("silver.table=a..b", "silver.table", "dataset");

@@ -15,6 +15,7 @@ mod schema;
 pub use codec::{Frames, Original};
 pub use outbox::{Part, Refused};
 
+use crate::warehouse::sqlite::plain;
 use crate::warehouse::{Entry, Layout, Tier};
 use lock::Lock;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -149,7 +150,7 @@ impl Ledger {
         let io = |error| LedgerError::Io { path: directory.to_owned(), error };
         std::fs::create_dir_all(directory).map_err(io)?;
         let lock = Lock::take(directory)?;
-        let connection = Connection::open(directory.join("ledger.db"))?;
+        let connection = Connection::open(plain(&directory.join("ledger.db")))?;
         schema::prepare(&connection, directory, pipeline, warehouse)?;
         let meta = |key: &str| schema::meta(&connection, key);
         let id = meta("id")?.ok_or_else(|| LedgerError::Damaged("it has no id".into()))?;

@@ -10,9 +10,11 @@ use crate::ledger::LedgerError;
 use crate::time::{Micros, from_system};
 use crate::verdict::{Rejection, stage};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, Seek};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -49,7 +51,9 @@ impl Reader {
         position: impl FnOnce(&str) -> Result<Option<String>, LedgerError>,
     ) -> Result<Self, OpenError> {
         let io = |error| OpenError::Source(SourceError::Io { path: path.to_owned(), error });
-        let mut input = File::open(path).map_err(io)?;
+        // Without blocking: a named pipe that nobody writes to yet would keep the run from being asked to stop.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let mut input = File::options().read(true).custom_flags(flags).open(path).map_err(io)?;
         let metadata = input.metadata().map_err(io)?;
         if metadata.is_dir() {
             return Err(io(io::ErrorKind::IsADirectory.into()));
@@ -138,7 +142,7 @@ impl Reader {
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<Option<Batch>, SourceError> {
-        let io = |path: &Path, error| SourceError::Io { path: path.to_owned(), error };
+        let failed = |path: &Path, error| SourceError::Io { path: path.to_owned(), error };
         if self.remembered.is_some() && stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -165,8 +169,13 @@ impl Reader {
                     if oldest.is_some() && wait.is_zero() {
                         break;
                     }
-                    if self.ready(wait.min(LOOK)).map_err(|error| io(&self.path, error))? {
-                        self.ended = !self.splitter.fill(&mut self.input).map_err(|error| io(&self.path, error))?;
+                    if self.ready(wait.min(LOOK)).map_err(|error| failed(&self.path, error))? {
+                        self.ended = match self.splitter.fill(&mut self.input) {
+                            Ok(more) => !more,
+                            // Somebody else reads from the same pipe, and was faster.
+                            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+                            Err(error) => return Err(failed(&self.path, error)),
+                        };
                         self.show(progress);
                         if events.is_empty() {
                             received_time = settings.clock.now();

@@ -38,7 +38,7 @@ impl Sqlite {
                 retryable: false,
             })?;
         }
-        let connection = Connection::open(path).map_err(|error| failed("cannot open ", path, &error))?;
+        let connection = Connection::open(plain(path)).map_err(|error| failed("cannot open ", path, &error))?;
         let identity = streams::prepare(&connection, BUSY).map_err(|error| failed("cannot use ", path, &error))?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)), path: path.to_owned(), identity })
     }
@@ -50,7 +50,7 @@ impl Sqlite {
         }
         let failed = |error: rusqlite::Error| failed("cannot read ", path, &error);
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
-        let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+        let connection = Connection::open_with_flags(plain(path), flags).map_err(failed)?;
         schema::tables(&connection).map(Some).map_err(failed)
     }
 
@@ -153,4 +153,10 @@ fn failed(what: &str, path: &Path, error: &rusqlite::Error) -> WarehouseError {
         Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::DiskFull | Code::SystemIoFailure)
     );
     WarehouseError { text: format!("{what}SQLite database {}: {error}", path.display()), retryable }
+}
+
+/// The path as SQLite takes nothing but a path: `:memory:` and `file:…?mode=memory` would be databases that are gone at the
+/// end of the run, while the ledger remembers that all was written.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
