@@ -64,7 +64,7 @@ fn check_passes_a_good_pipeline_and_changes_nothing() {
     assert!(ended.stdout.contains("test: every check passed"), "{}", ended.stdout);
     assert!(ended.stdout.contains("event version 2: offvia-booking-v2@"), "{}", ended.stdout);
     assert!(
-        ended.stdout.contains("CREATE TABLE \"fact_bookings\" (\n  \"booking_id\" TEXT NOT NULL"),
+        ended.stdout.contains("CREATE TABLE IF NOT EXISTS \"fact_bookings\" (\n  \"booking_id\" TEXT NOT NULL"),
         "{}",
         ended.stdout
     );

@@ -64,6 +64,12 @@ pub fn read(payload: &[u8]) -> Verdict<Object<'_>> {
     }
 }
 
+/// Checks that a text is one JSON value, of any type, as strictly as [`read`] checks a payload. The error says what is wrong.
+pub fn check(text: &str) -> Result<(), String> {
+    let value: &RawValue = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    strict::check(value.get(), 0)
+}
+
 fn not_json<R>(reason: impl Into<String>) -> Verdict<R> {
     reject(stage::PARSE_JSON, reason)
 }

@@ -2,7 +2,7 @@
 //!
 //! Checked against the manifest: arity, types, nullability; then each value's own range: NUMERIC is canonical
 //! decimal text (29 digits before, 9 after the point), TIMESTAMP lies in the years 1 to 9999, DATE too, FLOAT64
-//! is finite, JSON parses. A stage has the pattern `[A-Z][A-Z0-9_]*` and is not one of the host's.
+//! is finite, JSON is one value that reads one way only. A stage has the pattern `[A-Z][A-Z0-9_]*` and is not one of the host's.
 
 use super::bindings::preflight::rules::types as wit;
 use super::manifest::Manifest;
@@ -101,9 +101,7 @@ fn out_of_range(value: &Value) -> Option<String> {
         Value::Date(days) if !(MIN_MICROS / DAY..=MAX_MICROS / DAY).contains(&i64::from(*days)) => {
             Some(format!("day {days} is outside the years 1 to 9999"))
         }
-        Value::Json(text) => serde_json::from_str::<&serde_json::value::RawValue>(text)
-            .err()
-            .map(|error| format!("not one JSON value: {error}")),
+        Value::Json(text) => preflight_sdk::json::check(text).err().map(|error| format!("not one JSON value: {error}")),
         _ => None,
     }
 }

@@ -23,6 +23,15 @@ pub struct Guest {
     rule: String,
 }
 
+impl Drop for Guest {
+    fn drop(&mut self) {
+        if self.log_dropped > 0 {
+            let (rule, lines) = (self.rule.as_str(), self.log_dropped);
+            tracing::warn!(rule, lines, "the rule logged more than `limits.log` allows; that many lines were dropped");
+        }
+    }
+}
+
 /// Tells the generated code how to reach the host's data.
 pub struct HasGuest;
 
@@ -94,9 +103,6 @@ impl log::Host for &mut Guest {
         let cost = text.len() + 16;
         if cost > self.log_left {
             self.log_dropped += 1;
-            if self.log_dropped == 1 {
-                tracing::warn!(rule = self.rule, "the rule logs more than `limits.log` allows; the rest is dropped");
-            }
             return Ok(());
         }
         self.log_left -= cost;

@@ -184,3 +184,18 @@ async fn a_missing_table_or_column_does_not_pass_by_waiting() {
     let error = target.append(0, &[1]).await.unwrap_err();
     assert!(matches!(&error, AppendError::Fatal(why) if why.contains("no such table")), "{error:?}");
 }
+
+#[tokio::test]
+async fn two_workers_that_make_the_same_table_get_along_and_a_different_one_is_told() {
+    use preflight::row::{Column, ColumnType};
+    use preflight::warehouse::{NewTable, Sqlite};
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("w.db");
+    let (one, two) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
+    let table =
+        |column: &str| NewTable { name: "d.t".to_owned(), columns: vec![Column::new(column, ColumnType::Text, false)] };
+    one.create_table(table("a")).await.unwrap();
+    two.create_table(table("a")).await.unwrap();
+    let error = two.create_table(table("b")).await.unwrap_err().to_string();
+    assert!(error.contains("made by another program"), "{error}");
+}

@@ -81,11 +81,13 @@ fn timestamps_and_dates_lie_in_the_years_1_to_9999() {
 }
 
 #[test]
-fn json_is_one_value() {
+fn json_is_one_value_that_reads_one_way() {
     for text in ["{}", "[1,{\"a\":null}]", "\"x\"", "1e400", " true "] {
         fits(&format!("json:{text}"));
     }
-    for text in ["", "{", "{} {}", "NaN", "{\"a\":}", "'x'", "\u{feff}{}"] {
+    let deep = "[".repeat(65) + &"]".repeat(65);
+    let ambiguous = ["{\"a\":1,\"a\":2}", "[{\"a\":1,\"\\u0061\":2}]", "\"\\ud800\"", &deep];
+    for text in ["", "{", "{} {}", "NaN", "{\"a\":}", "'x'", "\u{feff}{}"].iter().chain(&ambiguous) {
         breaks(&format!("json:{text}"), "not one JSON value");
     }
 }

@@ -70,10 +70,21 @@ impl Sqlite {
         self.call(move |connection| schema::columns(connection, &table)).await
     }
 
-    /// Makes a table.
+    /// Makes a table, unless another program has just made the same one.
     pub async fn create_table(&self, table: NewTable) -> Result<(), WarehouseError> {
-        let sql = create_statement(&table);
-        self.call(move |connection| connection.execute_batch(&sql)).await
+        let (sql, name) = (create_statement(&table), table_name(&table.name).to_owned());
+        let there = self
+            .call(move |connection| {
+                connection.execute_batch(&sql)?;
+                schema::columns(connection, &name)
+            })
+            .await?;
+        let names = there.iter().flatten().map(|column| &column.name);
+        if names.eq(table.columns.iter().map(|column| &column.name)) {
+            return Ok(());
+        }
+        let text = format!("table {} was made by another program meanwhile, with other columns: run again", table.name);
+        Err(WarehouseError { text, retryable: false })
     }
 
     /// Whether a table has rows.

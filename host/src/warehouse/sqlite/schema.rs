@@ -25,7 +25,7 @@ pub fn create_statement(table: &NewTable) -> String {
             format!("  {} {}{null}", quote(&column.name), declared(column.kind))
         })
         .collect();
-    format!("CREATE TABLE {} (\n{}\n)", quote(table_name(&table.name)), columns.join(",\n"))
+    format!("CREATE TABLE IF NOT EXISTS {} (\n{}\n)", quote(table_name(&table.name)), columns.join(",\n"))
 }
 
 const fn declared(kind: ColumnType) -> &'static str {
