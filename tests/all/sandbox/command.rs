@@ -59,7 +59,7 @@ fn the_log_is_kept_up_to_its_budget_and_the_loss_is_told() {
     let lines = ended.stderr.lines().filter(|line| line.contains("\"target\":\"rule\"")).count();
     assert_eq!(lines, 200 / ("line 0".len() + 16), "{}", ended.stderr);
     assert!(ended.stderr.contains("logged more than `limits.log` allows"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("\"lines\":92"), "the loss is counted: {}", ended.stderr);
+    assert!(ended.stderr.contains("\"lines\":91"), "the loss is counted: {}", ended.stderr);
     assert_eq!(tables::count(&pipeline.database(), "fact_bookings"), 2, "a lost log line costs no event");
 }
 
