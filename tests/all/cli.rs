@@ -257,6 +257,8 @@ fn inspect_shows_what_a_component_says_of_itself() {
         "version         0.1.0",
         "event versions  2",
         "attributes      none",
+        "imports         none (no WASI, clock, random, files or network)",
+        "of the contract preflight:rules/log@0.1.0#panicked",
         &format!("size            {} bytes", bytes.len()),
         &format!("sha256          {}", sha256.hex()),
         "columns         booking_id STRING NOT NULL",
@@ -266,12 +268,12 @@ fn inspect_shows_what_a_component_says_of_itself() {
     ] {
         assert!(shown.lines().any(|shown| shown == line), "{line:?} is missing in:\n{shown}");
     }
-    assert!(!shown.contains("wasi"), "{shown}");
-
     let answer = preflight(["inspect", "--json", text(&component)]).expect(0).json();
     assert_eq!(answer["digest"], sha256.to_string());
     assert_eq!(answer["size"], bytes.len());
     assert_eq!(answer["event_versions"], json!(["2"]));
+    assert_eq!(answer["imports"], json!([]));
+    assert_eq!(answer["contract"], json!(["preflight:rules/log@0.1.0#panicked"]));
     assert_eq!(answer["columns"][9], json!({ "name": "loyalty_tier", "type": "text", "nullable": true }));
 }
 

@@ -49,7 +49,8 @@ fn as_json(rule: &Rule) -> serde_json::Value {
         "attributes": manifest.attributes,
         "columns": manifest.columns,
         "event_time": manifest.event_time.map(|index| &manifest.columns[index].name),
-        "imports": rule.imports,
+        "imports": [],
+        "contract": rule.imports,
         "size": rule.size,
         "digest": rule.digest,
     })
@@ -66,7 +67,9 @@ fn as_text(rule: &Rule) -> String {
     line("version", &manifest.version);
     line("event versions", &list(&manifest.event_versions));
     line("attributes", &list(&manifest.attributes));
-    line("imports", &list(&rule.imports));
+    // A component with any other import is refused, so this is what the sandbox guarantees, not what was looked up.
+    line("imports", "none (no WASI, clock, random, files or network)");
+    line("of the contract", &list(&rule.imports));
     line("size", &format!("{} bytes", rule.size));
     line("sha256", &rule.digest.hex());
     for (index, column) in manifest.columns.iter().enumerate() {

@@ -6,7 +6,8 @@
 //! An entry is keyed by the component's digest and by wasmtime's compatibility hash (version, target, flags): code
 //! of another wasmtime or another configuration has another name.
 
-use super::engine::{Metering, Sandbox};
+use super::engine::Sandbox;
+use super::metering::Metering;
 use crate::digest::{Digest, Running};
 use rustix::fs::OFlags;
 use rustix::io::Errno;

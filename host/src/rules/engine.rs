@@ -1,15 +1,10 @@
-//! The one `Engine` everything runs on, its epoch ticker, and the linker with all a rule may import.
+//! The one `Engine` everything runs on, and the linker with all a rule may import.
 
 use super::bindings::preflight::rules::{log, lookup};
+use super::metering::{Metering, Ticker};
 use super::store::{Guest, HasGuest};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Engine, OptLevel};
-
-/// How often the epoch moves; the wall clock of a guest is measured in these.
-pub const TICK: Duration = Duration::from_millis(10);
 
 /// Engine, linker and ticker. Made once per process; everything served shares it.
 pub struct Sandbox {
@@ -17,15 +12,6 @@ pub struct Sandbox {
     linker: Linker<Guest>,
     metering: Metering,
     _ticker: Ticker,
-}
-
-/// Whether guests are metered. `Off` exists for the benchmark's baseline and is never used to serve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Metering {
-    /// Fuel and epoch.
-    On,
-    /// Neither.
-    Off,
 }
 
 impl Sandbox {
@@ -88,36 +74,4 @@ fn config(metering: Metering) -> Config {
         .epoch_interruption(metered)
         .max_wasm_stack(super::Limits::STACK);
     config
-}
-
-/// A thread that moves the epoch until it is dropped.
-struct Ticker {
-    stop: Option<mpsc::Sender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Ticker {
-    fn start(engine: &Engine) -> wasmtime::Result<Self> {
-        let engine = engine.weak();
-        let (stop, stopped) = mpsc::channel::<()>();
-        let thread = thread::Builder::new().name("epoch".into()).spawn(move || {
-            while stopped.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
-                match engine.upgrade() {
-                    Some(engine) => engine.increment_epoch(),
-                    None => return,
-                }
-            }
-        })?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for Ticker {
-    fn drop(&mut self) {
-        self.stop.take();
-        if let Some(thread) = self.thread.take() {
-            // The thread only ticks: it cannot have panicked, and nothing is lost if it did.
-            thread.join().ok();
-        }
-    }
 }

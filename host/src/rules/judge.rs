@@ -111,7 +111,7 @@ impl Judge {
     }
 
     fn instantiate(&self, rule: &Arc<Rule>, alone: bool) -> Result<Result<Instance, Fault>, SandboxError> {
-        let mut store = store::new(&self.sandbox, &self.limits, &rule.label, alone)?;
+        let mut store = store::new(self.sandbox.engine(), self.sandbox.metering(), &self.limits, &rule.label, alone)?;
         match rule.pre.instantiate(&mut store) {
             Ok(validator) => Ok(Ok(Instance { rule: Arc::clone(rule), store, validator, judged: 0, alone })),
             Err(error) => fault::classify(&error, store.data_mut()).map(Err),

@@ -206,7 +206,8 @@ fn describe(
     limits: &Limits,
     pre: &ValidatorPre<Guest>,
 ) -> Result<super::bindings::preflight::rules::types::Manifest, LoadError> {
-    let mut store = store::new(sandbox, limits, "a new rule", false).map_err(fault::SandboxError::from)?;
+    let mut store = store::new(sandbox.engine(), sandbox.metering(), limits, "a new rule", false)
+        .map_err(fault::SandboxError::from)?;
     let failed = |error: wasmtime::Error, guest: &mut Guest| match fault::classify(&error, guest) {
         Ok(fault) => LoadError::Trial(starting(fault)),
         Err(error) => LoadError::Sandbox(error),

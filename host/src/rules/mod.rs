@@ -17,6 +17,7 @@ pub mod judge;
 pub mod limits;
 pub mod load;
 pub mod manifest;
+pub mod metering;
 pub mod pack;
 mod route;
 pub mod set;

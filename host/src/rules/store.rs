@@ -2,12 +2,12 @@
 
 use super::bindings::preflight::rules::types::{Row as GuestRow, Value as GuestValue};
 use super::bindings::preflight::rules::{log, lookup, types};
-use super::engine::{Metering, Sandbox, TICK};
 use super::limits::{Limiter, Limits};
+use super::metering::{Metering, ticks};
 use crate::verdict::clip;
 use std::time::Duration;
-use wasmtime::Store;
 use wasmtime::component::HasData;
+use wasmtime::{Engine, Store};
 
 /// Last words longer than this are clipped, bytes.
 const LAST_WORDS: usize = 1_000;
@@ -47,7 +47,13 @@ pub struct UndeclaredTable {
 }
 
 /// A store with every limit set and fuel and deadline for starting the guest. Nothing else makes stores.
-pub(super) fn new(sandbox: &Sandbox, limits: &Limits, rule: &str, alone: bool) -> wasmtime::Result<Store<Guest>> {
+pub(super) fn new(
+    engine: &Engine,
+    metering: Metering,
+    limits: &Limits,
+    rule: &str,
+    alone: bool,
+) -> wasmtime::Result<Store<Guest>> {
     let guest = Guest {
         limiter: Limiter::new(limits, alone),
         last_words: None,
@@ -56,12 +62,12 @@ pub(super) fn new(sandbox: &Sandbox, limits: &Limits, rule: &str, alone: bool) -
         log_dropped: 0,
         rule: rule.to_owned(),
     };
-    let mut store = Store::new(sandbox.engine(), guest);
+    let mut store = Store::new(engine, guest);
     store.limiter(|guest| &mut guest.limiter);
     store.set_hostcall_fuel(limits.result);
     // The contract has no resources: a guest that makes handles gets nowhere.
     store.set_max_component_handles(0);
-    arm(&mut store, sandbox.metering(), Limits::START_FUEL, Limits::START_WALL_CLOCK)?;
+    arm(&mut store, metering, Limits::START_FUEL, Limits::START_WALL_CLOCK)?;
     Ok(store)
 }
 
@@ -81,11 +87,6 @@ pub(super) fn arm(
     guest.last_words = None;
     guest.log_left = guest.log_budget;
     Ok(())
-}
-
-/// Ticks that are surely at least `wall_clock`: the first may come at once.
-fn ticks(wall_clock: Duration) -> u64 {
-    u64::try_from(wall_clock.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u64::MAX / 2).saturating_add(1)
 }
 
 impl types::Host for &mut Guest {}
@@ -119,17 +120,5 @@ impl log::Host for &mut Guest {
     fn panicked(&mut self, text: String) -> wasmtime::Result<()> {
         self.last_words = Some(clip(&text, LAST_WORDS).into_owned());
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_deadline_is_never_shorter_than_asked() {
-        assert_eq!(ticks(Duration::from_millis(10)), 2);
-        assert_eq!(ticks(Duration::from_millis(11)), 3);
-        assert_eq!(ticks(Duration::from_secs(1)), 101);
     }
 }

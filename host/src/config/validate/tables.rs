@@ -1,0 +1,78 @@
+//! The three tiers' tables and the columns the host fills.
+
+use super::check::Check;
+use crate::config::layers::join;
+use crate::config::raw::RawTier;
+use crate::config::{Create, TierConfig};
+use crate::rules::manifest::is_column_name;
+use crate::warehouse::HostColumn;
+use std::collections::BTreeMap;
+
+impl Check {
+    pub(super) fn tier(&mut self, tier: &str, raw: RawTier) -> Option<TierConfig> {
+        let create = match raw.create.as_deref() {
+            None | Some("never") => Create::Never,
+            Some("if_needed") => Create::IfNeeded,
+            Some(other) => {
+                let key = format!("{tier}.create");
+                self.refuse(&key, format!("{other:?} is not known: use \"never\" or \"if_needed\""))?
+            }
+        };
+        let last = raw.table.rsplit('.').next().unwrap_or_default();
+        let reserved = last.to_ascii_lowercase();
+        if raw.table.split('.').any(str::is_empty) || raw.table.split('.').count() > 3 {
+            let key = format!("{tier}.table");
+            return self.refuse(&key, format!("{:?} is not a table: write [[project.]dataset.]table", raw.table));
+        }
+        if reserved.starts_with("preflight_") || reserved.starts_with("sqlite_") {
+            return self.refuse(&format!("{tier}.table"), "names that start with preflight_ or sqlite_ are taken");
+        }
+        Some(TierConfig { table: raw.table, create })
+    }
+
+    /// Two tiers in one table would mix their rows.
+    pub(super) fn distinct(
+        &mut self,
+        bronze: Option<&TierConfig>,
+        silver: Option<&TierConfig>,
+        quarantine: Option<&TierConfig>,
+    ) {
+        let mut seen: Vec<String> = Vec::new();
+        for (tier, config) in [("bronze", bronze), ("silver", silver), ("quarantine", quarantine)] {
+            let Some(config) = config else { continue };
+            let name = config.table.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+            if seen.contains(&name) {
+                self.refuse::<()>(&format!("{tier}.table"), format!("{name:?} is another tier's table already"));
+            }
+            seen.push(name);
+        }
+    }
+
+    pub(super) fn column(&mut self, key: &str, column: String) -> Option<String> {
+        if is_column_name(&column) {
+            Some(column)
+        } else {
+            self.refuse(key, format!("{column:?} is not a column name"))
+        }
+    }
+
+    pub(super) fn host_columns(&mut self, raw: BTreeMap<String, String>) -> BTreeMap<String, HostColumn> {
+        let mut columns = BTreeMap::new();
+        for (column, value) in raw {
+            let key = join(&["silver".into(), "host_columns".into(), column.clone()]);
+            match HostColumn::SILVER.iter().find(|(name, _)| *name == value) {
+                Some((_, host)) if is_column_name(&column) => {
+                    columns.insert(column, *host);
+                }
+                Some(_) => {
+                    self.refuse::<()>(&key, format!("{column:?} is not a column name"));
+                }
+                None => {
+                    let known: Vec<&str> = HostColumn::SILVER.iter().map(|(name, _)| *name).collect();
+                    self.refuse::<()>(&key, format!("the host knows no {value:?}; it knows {}", known.join(", ")));
+                }
+            }
+        }
+        columns
+    }
+}

@@ -1,0 +1,101 @@
+//! Every value that is refused, and the defaults.
+
+use super::*;
+use crate::rules::set::{By, Routing};
+use crate::warehouse::HostColumn;
+
+const GOOD: &str = r#"
+name = "offvia-bookings"
+[source.file]
+path = "events.ndjson"
+[rules]
+event_version = { attribute = "event_version", default = "1" }
+[rules.components]
+"1" = "one.wasm"
+"2" = "two.wasm"
+[warehouse.sqlite]
+path = "d.db"
+[bronze]
+table = "offvia_bronze.raw_bookings"
+[silver]
+table = "offvia_silver.fact_bookings"
+[silver.host_columns]
+ingestion_timestamp = "received_time"
+[quarantine]
+table = "offvia_quarantine.poisoned_events"
+"#;
+
+fn load(sets: &[&str]) -> Result<Config, String> {
+    let mut layers = Layers::default();
+    layers.lay_file(GOOD, "p.toml", Path::new("base")).unwrap();
+    for set in sets {
+        layers.set(set).unwrap();
+    }
+    Config::from_layers(&layers).map_err(|error| error.to_string())
+}
+
+#[test]
+fn defaults_fill_what_is_left_out() {
+    let config = load(&[]).unwrap();
+    assert_eq!(config.ledger, Path::new("base/d.db.offvia-bookings.ledger"));
+    assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.rules.components["2"], Path::new("base/two.wasm"));
+    assert_eq!(config.silver.host_columns["ingestion_timestamp"], HostColumn::ReceivedTime);
+    assert_eq!(config.rules.routing.by, By::Attribute("event_version".into()));
+}
+
+#[test]
+fn each_wrong_value_is_refused_with_its_key_and_line() {
+    let refused = |set: &str, key: &str, what: &str| {
+        let error = load(&[set]).unwrap_err();
+        assert!(error.contains(key) && error.contains(what), "{set}: {error}");
+    };
+    refused("name=Bad Name", "--set: name:", "a-z, 0-9");
+    refused("source.file.format=xml", "source.file.format", "\"lines\" or \"envelope\"");
+    refused("source.pubsub.subscription=s", "source.pubsub", "--with local.toml");
+    refused("warehouse.bigquery.project=p", "warehouse.bigquery", "--with local.toml");
+    refused("rules.isolation=none", "rules.isolation", "\"batch\" or \"event\"");
+    refused("rules.event_version.default=9", "rules.event_version.default", "no component serves");
+    refused("rules.event_version.field=/v", "rules.event_version", "exactly one of");
+    refused("limits.memory=64", "limits.memory", "unit");
+    refused("limits.wall_clock=fast", "limits.wall_clock", "unit");
+    refused("limits.events_per_instance=0", "limits.events_per_instance", "at least 1");
+    refused("limits.fuel_base=0", "limits.fuel_base", "at least 1");
+    refused("batch.max_events=0", "batch.max_events", "at least 1");
+    refused("run.threads=0", "run.threads", "at least 1");
+    refused("run.threads=200000", "run.threads", "at most 1024");
+    refused("run.threads=-1", "run.threads", "expected a whole number");
+    refused("batch.max_bytes=0 B", "batch.max_bytes", "at least 1 B");
+    refused("limits.payload=0 kB", "limits.payload", "at least 1 B");
+    refused("bronze=1", "--set: bronze", "expected a table");
+    for key in ["source.file.path", "warehouse.sqlite.path", "ledger.path", "rules.cache"] {
+        refused(&format!("{key}="), &format!("--set: {key}: "), "not empty");
+    }
+    refused("silver.write=replace", "silver.write", "append");
+    refused("silver.create=maybe", "silver.create", "if_needed");
+    refused("silver.table=a..b", "silver.table", "dataset");
+    refused("silver.table=preflight_streams", "silver.table", "taken");
+    refused("silver.table=x.raw_bookings", "silver.table", "another tier's table");
+    refused("silver.partition_by=a-b", "silver.partition_by", "column name");
+    refused("silver.host_columns.x=now", "silver.host_columns.x", "received_time");
+    refused("rules.components.\"\"=x", "rules.components", "not empty");
+}
+
+#[test]
+fn several_problems_are_reported_at_once() {
+    let error = load(&["name=Bad", "limits.memory=64", "silver.create=maybe"]).unwrap_err();
+    assert_eq!(error.lines().count(), 3, "{error}");
+}
+
+#[test]
+fn one_component_needs_no_event_version() {
+    let text = GOOD.replace("event_version = { attribute = \"event_version\", default = \"1\" }", "");
+    let one = text.replace("\"2\" = \"two.wasm\"", "");
+    let mut layers = Layers::default();
+    layers.lay_file(&one, "p.toml", Path::new("")).unwrap();
+    let routing = Config::from_layers(&layers).unwrap().rules.routing;
+    assert_eq!(routing, Routing { by: By::Default, default: Some("1".into()) });
+    let mut layers = Layers::default();
+    layers.lay_file(&text, "p.toml", Path::new("")).unwrap();
+    assert!(Config::from_layers(&layers).unwrap_err().to_string().contains("several components"));
+}
