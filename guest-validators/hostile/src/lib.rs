@@ -1,7 +1,7 @@
 //! A component that misbehaves as its events tell it to, so that the sandbox can be tested.
 //!
 //! The payload names the misbehaviour: `NAME` or `NAME:ARGUMENT`. README.md lists them. The crate is written on the contract's bindings and
-//! not on the SDK, whose types would not let it break its own manifest. Natively nothing is left of it but the tests of [`directive`].
+//! not on the SDK, whose types would not let it break its own manifest. Natively nothing is left of it but the tests of `directive`.
 
 #[cfg(any(target_arch = "wasm32", test))]
 mod directive;

@@ -1,7 +1,7 @@
 //! The pipeline file: read in layers, parsed once into [`Config`], refused whole if anything in it is wrong.
 //!
-//! [`layers`] lays overlays and `--set` over the file and remembers where each key came from; [`raw`] is the file as
-//! written, unknown keys refused; [`validate`] turns it into types that need no further checks.
+//! `layers` lays overlays and `--set` over the file and remembers where each key came from; `raw` is the file as
+//! written, unknown keys refused; `validate` turns it into types that need no further checks.
 
 mod layers;
 mod problem;

@@ -1,7 +1,7 @@
 //! The path of one event from source to warehouse, and the commit protocol that makes it exactly once.
 //!
-//! [`prepare`] makes every check that can be made before the first event; [`plan`] says which value goes into which
-//! column; [`evaluate`] judges on all cores, keeping the order; [`assemble`] turns outcomes into rows; [`run`] drives
+//! [`mod@prepare`] makes every check that can be made before the first event; [`plan`] says which value goes into which
+//! column; [`evaluate`] judges on all cores, keeping the order; [`assemble`] turns outcomes into rows; [`mod@run`] drives
 //! micro-batches through the ledger; [`deliver`] sends what the ledger promised until it is confirmed.
 //!
 //! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
