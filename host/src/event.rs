@@ -33,7 +33,7 @@ impl Event {
         self.attributes.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// The attributes as a JSON object, in the order they came.
+    /// The attributes as a JSON object, sorted by name.
     pub fn attributes_json(&self) -> String {
         let map: serde_json::Map<String, serde_json::Value> = self
             .attributes

@@ -183,9 +183,29 @@ fn check_refuses_rules_that_do_not_fit_silver() {
         "\"loaded_at\" TIMESTAMP INSTEAD OF \"ingestion_timestamp\" TIMESTAMP",
         &["silver.host_columns.ingestion_timestamp", "no such column"],
     );
+    // All rules share the columns of one insert, so a default does not fill what another rule fills: every event of version 1
+    // was quarantined.
+    check(
+        "\"loyalty_tier\" TEXT NOT NULL DEFAULT 'none' INSTEAD OF \"loyalty_tier\" TEXT",
+        &[one, "does not produce column `loyalty_tier`", "its default does not help"],
+    );
     // A default, a nullable column and another case are no problem.
     with_silver(", tenant TEXT NOT NULL DEFAULT 'offvia', note TEXT)").run().expect(0);
     with_silver("\"Booking_ID\" INSTEAD OF \"booking_id\"").run().expect(0);
+}
+
+#[test]
+fn check_refuses_host_columns_that_do_not_fit_silver() {
+    let key = "silver.host_columns.source_key";
+    let pipeline = with_silver(", source_key TEXT NOT NULL)").set(format!("{key}=ordering_key"));
+    let stderr = pipeline.check().expect(2).stderr;
+    assert!(stderr.contains(&format!("{key}: column `source_key` is NOT NULL, but not every event")), "{stderr}");
+    with_silver(", source_key TEXT)").set(format!("{key}=ordering_key")).check().expect(0);
+    let stderr =
+        with_silver(", rule_version INTEGER)").set("silver.host_columns.rule_version=rule").check().expect(2).stderr;
+    assert!(stderr.contains("which cannot hold the host's STRING"), "{stderr}");
+    let pipeline = offvia().set("silver.partition_by=source_message_id");
+    refused(&pipeline, &["silver.partition_by: column `source_message_id` is neither TIMESTAMP nor DATE"]);
 }
 
 #[test]

@@ -98,10 +98,21 @@ impl<'a> Assembler<'a> {
         let Err(size) = host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context) else { return };
         let payload = &judged.event.payload;
         let kept = &payload[..payload.len().min(KEPT)];
+        let limit = format!("the row would have {size} bytes, the limit is {}", plan.max_row);
+        if plan.quarantine.columns.contains(&HostColumn::PayloadBytes) {
+            // Where the table has the bytes the text is only a view, and is cut first.
+            let reason = format!("{} [{limit}: raw_payload is cut, raw_bytes is whole]", rejection.reason);
+            let cut = Rejection { reason, ..rejection.clone() };
+            let context =
+                Context { text: String::from_utf8_lossy(kept), ..self.context(judged, attributes, Some(&cut)) };
+            let rows = &mut self.rows[Tier::Quarantine as usize];
+            if host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context).is_ok() {
+                return;
+            }
+        }
         let reason = format!(
-            "{} [the row would have {size} bytes, the limit is {}: kept are the first {} of {} payload bytes, whose digest is {}]",
+            "{} [{limit}: kept are the first {} of {} payload bytes, whose digest is {}, and no attributes]",
             rejection.reason,
-            plan.max_row,
             kept.len(),
             payload.len(),
             Digest::of(payload),
@@ -149,15 +160,6 @@ impl<'a> Assembler<'a> {
             Source::Host(column) => context.value(column),
             Source::Null => ValueRef::Null,
         };
-        for (index, not_null) in silver.not_null.iter().enumerate() {
-            if *not_null && value(index) == ValueRef::Null {
-                let column = &silver.layout.columns[index];
-                return Err(sink(
-                    "not_null",
-                    format!("column `{column}` is NOT NULL and the event has no value for it"),
-                ));
-            }
-        }
         if let Some(index) = silver.partition {
             partition_in_range(&silver.layout.columns[index], value(index), judged.event.received_time)?;
         }

@@ -46,8 +46,6 @@ pub struct HostTable {
 pub struct Silver {
     /// Table and columns.
     pub layout: Arc<Layout>,
-    /// Which columns of the layout may not be null.
-    pub not_null: Vec<bool>,
     /// Index in the layout of the column that partitions the table.
     pub partition: Option<usize>,
     /// The value of each column, by rule.
@@ -191,17 +189,11 @@ impl Planner {
             live,
         )?;
         for (version, rule) in rules.rules() {
-            self.rule_fits(version, rule, &table, &silver.host_columns);
+            self.rule_fits(version, rule, &table);
+            self.rule_fills(version, rule, &table, &manifests, &silver.host_columns);
         }
-        for (name, host) in &silver.host_columns {
-            let key = key_path(&["silver", "host_columns", name]);
-            match table.iter().find(|column| column.name.eq_ignore_ascii_case(name)) {
-                Some(column) => self.fits(&key, column, host.kind(), "the host"),
-                None => self.refuse(key, format!("table {} has no such column", table_name(&silver.tier.table))),
-            }
-        }
+        self.host_fits(&table, &silver.host_columns, &silver.tier.table);
         let mut layout = Layout { table: table_name(&silver.tier.table).to_owned(), columns: Vec::new() };
-        let mut not_null = Vec::new();
         let mut by_rule: BTreeMap<Digest, Vec<Source>> =
             rules.rules().values().map(|rule| (rule.digest, Vec::new())).collect();
         for column in &table {
@@ -223,10 +215,12 @@ impl Planner {
                 }
             }
             layout.columns.push(column.name.clone());
-            not_null.push(!column.nullable);
         }
-        let partition = silver.partition_by.as_ref().and_then(|name| self.partition(name, &layout, &manifests));
-        Some(Silver { layout: Arc::new(layout), not_null, partition, by_rule })
+        let partition = silver.partition_by.as_ref().and_then(|name| {
+            let host = host_column(&silver.host_columns, name);
+            self.partition(name, &layout, &manifests, host)
+        });
+        Some(Silver { layout: Arc::new(layout), partition, by_rule })
     }
 
     /// The columns of a new silver table: those of all rules, then the host's. A column that not every rule fills is
@@ -259,17 +253,56 @@ impl Planner {
         columns
     }
 
-    /// Refuses a rule whose manifest the table cannot take.
-    fn rule_fits(&mut self, version: &str, rule: &Rule, table: &[TableColumn], host: &BTreeMap<String, HostColumn>) {
-        let key = key_path(&["rules", "components", version]);
-        let label = &rule.label;
-        for column in table.iter().filter(|column| !column.nullable && !column.has_default) {
-            if rule.manifest.column(&column.name).is_none() && host_column(host, &column.name).is_none() {
-                let what =
-                    format!("rule {label} does not produce column `{}`, which is NOT NULL in silver", column.name);
-                self.refuse(&key, what);
+    /// Refuses a rule that leaves a NOT NULL column unfilled. A default helps only where no rule fills the column: the
+    /// rules share the columns of one insert.
+    fn rule_fills(
+        &mut self,
+        version: &str,
+        rule: &Rule,
+        table: &[TableColumn],
+        manifests: &[&Manifest],
+        host: &BTreeMap<String, HostColumn>,
+    ) {
+        for column in table.iter().filter(|column| !column.nullable) {
+            let name = &column.name;
+            if rule.manifest.column(name).is_some() || host_column(host, name).is_some() {
+                continue;
+            }
+            let others = manifests.iter().any(|manifest| manifest.column(name).is_some());
+            if column.has_default && !others {
+                continue;
+            }
+            let but = if column.has_default { "; its default does not help, since another rule fills it" } else { "" };
+            let what =
+                format!("rule {} does not produce column `{name}`, which is NOT NULL in silver{but}", rule.label);
+            self.refuse(key_path(&["rules", "components", version]), what);
+        }
+    }
+
+    /// Refuses host columns that the table cannot take.
+    fn host_fits(&mut self, table: &[TableColumn], host: &BTreeMap<String, HostColumn>, name: &str) {
+        for column in table {
+            let Some(value) = host_column(host, &column.name) else { continue };
+            let configured = host.keys().find(|name| name.eq_ignore_ascii_case(&column.name));
+            let key = configured.map_or("silver.table".to_owned(), |name| key_path(&["silver", "host_columns", name]));
+            self.fits(&key, column, value.kind(), "the host");
+            // Of an accepted row rule and version are known; these two depend on the event.
+            let may_be_null = matches!(value, HostColumn::OrderingKey | HostColumn::DeliveryAttempt);
+            if may_be_null && !column.nullable {
+                let what = format!("column `{}` is NOT NULL, but not every event has a value for it", column.name);
+                self.refuse(key, what);
             }
         }
+        for missing in host.keys().filter(|name| !table.iter().any(|c| c.name.eq_ignore_ascii_case(name))) {
+            let what = format!("table {} has no such column", table_name(name));
+            self.refuse(key_path(&["silver", "host_columns", missing]), what);
+        }
+    }
+
+    /// Refuses a rule whose columns the table cannot take.
+    fn rule_fits(&mut self, version: &str, rule: &Rule, table: &[TableColumn]) {
+        let key = key_path(&["rules", "components", version]);
+        let label = &rule.label;
         for ours in &rule.manifest.columns {
             match table.iter().find(|column| column.name.eq_ignore_ascii_case(&ours.name)) {
                 None => self.refuse(
@@ -302,10 +335,17 @@ impl Planner {
         }
     }
 
-    fn partition(&mut self, name: &str, layout: &Layout, manifests: &[&Manifest]) -> Option<usize> {
+    fn partition(
+        &mut self,
+        name: &str,
+        layout: &Layout,
+        manifests: &[&Manifest],
+        host: Option<HostColumn>,
+    ) -> Option<usize> {
         let index = layout.columns.iter().position(|column| column.eq_ignore_ascii_case(name));
-        let timely = |column: &Column| matches!(column.kind, ColumnType::Timestamp | ColumnType::Date);
-        let fits = manifests.iter().all(|m| m.column(name).is_none_or(|index| timely(&m.columns[index])));
+        let timely = |kind: ColumnType| matches!(kind, ColumnType::Timestamp | ColumnType::Date);
+        let fits = manifests.iter().all(|m| m.column(name).is_none_or(|index| timely(m.columns[index].kind)))
+            && host.is_none_or(|host| timely(host.kind()));
         match index {
             Some(index) if fits => Some(index),
             Some(_) => {
