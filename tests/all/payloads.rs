@@ -557,3 +557,15 @@ fn nothing_makes_a_quarantine_row_larger_than_a_table_takes() {
         assert!(size < 1 << 20, "{size} bytes: {}", row["error_reason"]);
     }
 }
+
+/// The text view was counted like the original: a rejected payload of half the limit lost its bytes.
+#[test]
+fn a_quarantine_row_above_the_limit_loses_its_view_before_its_bytes() {
+    let payload = format!("{{\"booking_id\": \"{}", "x".repeat(150_000));
+    let pipeline = offvia(payload.clone()).set("limits.row=250 kB");
+    pipeline.run().expect(0);
+    let row = &tables::rows(&pipeline.database(), "poisoned_events")[0];
+    assert_eq!(bytes(&row["raw_bytes"]), payload.as_bytes());
+    assert_eq!(row["raw_payload"].as_str().unwrap().len(), 64 * 1024);
+    assert!(row["error_reason"].as_str().unwrap().contains("raw_payload is cut, raw_bytes is whole"), "{row:?}");
+}

@@ -12,6 +12,7 @@ use futures::future::join_all;
 use indicatif::MultiProgress;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, Args)]
@@ -47,18 +48,25 @@ pub(super) fn run(args: &RunArgs) -> Ended {
             return Ended::Broken(anyhow!("cannot listen for signals: {error}"));
         }
         let bars = MultiProgress::new();
-        let runs = configs.iter().map(|(_, config)| one(config, args, &stop, &bars));
-        let results = join_all(runs).await;
-        finish(args, &configs, results)
+        let new_ledger = args.new_ledger;
+        // Each on a thread of its own: what one loads or reads again at its start does not hold up the others.
+        let runs = configs.iter().map(|(_, config)| {
+            let (config, stop, bars, handle) = (config.clone(), stop.clone(), bars.clone(), Handle::current());
+            tokio::task::spawn_blocking(move || handle.block_on(one(&config, new_ledger, &stop, &bars)))
+        });
+        let results = join_all(runs).await.into_iter();
+        let results =
+            results.map(|run| run.unwrap_or_else(|error| Err(RunError::Thread(std::io::Error::other(error)))));
+        finish(args, &configs, results.collect())
     })
 }
 
-async fn one(config: &Config, args: &RunArgs, stop: &Stop, bars: &MultiProgress) -> Result<Report, RunError> {
+async fn one(config: &Config, new_ledger: bool, stop: &Stop, bars: &MultiProgress) -> Result<Report, RunError> {
     let counts = Arc::new(Counts::default());
     let bar: Arc<Mutex<Option<Bar>>> = Arc::default();
     let (shown, bars, name, watched) = (Arc::clone(&bar), bars.clone(), config.name.clone(), Arc::clone(&counts));
     let options = Options {
-        new_ledger: args.new_ledger,
+        new_ledger,
         clock: Arc::new(SystemClock),
         stop: stop.clone(),
         counts,
