@@ -1,5 +1,6 @@
 //! Where events come from: files that are read again, grow or are replaced; pipes; and being asked to stop.
 
+use preflight::pipeline::failpoint;
 use preflight_tests::{Booking, Ended, Pipeline, Running, bookings, tables};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -254,6 +255,25 @@ fn all_that_was_read_from_a_pipe_is_written_before_it_stops() {
     assert_eq!((&report["silver"], &report["quarantine"]), (&200.into(), &1.into()));
     assert_eq!(tables::column(&pipeline.database(), "poisoned_events", "raw_payload"), ["cut of"]);
     drop(stdin);
+}
+
+/// A position stored while a line above the limit was being read had a digest that reached into it: at the next start the
+/// file was another one, and every row was written again.
+#[test]
+fn killed_in_the_middle_of_a_line_that_is_too_long_it_goes_on_exactly() {
+    let input = booking("1") + &"x".repeat(2_000_000) + "\n" + &booking("2") + &booking("3");
+    // Each micro-batch ends with what one read gave, so the first ends within the long line.
+    let pipeline = || Pipeline::offvia(&input).warm().set("limits.payload=2 kB").set("batch.max_age=0 ms");
+    let expected = pipeline();
+    run(&expected, 4);
+    let expected = tables::tiers(&expected.database());
+    for pass in 1..=2 {
+        let mut killed = pipeline().env(failpoint::VARIABLE, &format!("{}={pass}", failpoint::ROWS_APPENDED));
+        assert!(killed.run().was_killed(), "pass {pass} was not passed");
+        killed.environment.clear();
+        killed.run().expect(0);
+        tables::tiers(&killed.database()).expect(&expected, &format!("killed at pass {pass}"));
+    }
 }
 
 const MANY: usize = 60_000;
