@@ -34,6 +34,8 @@ pub(super) struct Reader {
     /// Known for regular files, which the ledger remembers.
     remembered: Option<Remembered>,
     ended: bool,
+    /// Why no more can be read, until it is reported: what was read before comes first.
+    failed: Option<io::Error>,
 }
 
 struct Remembered {
@@ -100,6 +102,7 @@ impl Reader {
                 open_line: start.is_some_and(|start| start.open_line),
             }),
             ended: false,
+            failed: None,
         })
     }
 
@@ -125,6 +128,7 @@ impl Reader {
             line: 0,
             remembered: None,
             ended: false,
+            failed: None,
         }
     }
 
@@ -134,7 +138,7 @@ impl Reader {
     }
 
     /// The next micro-batch; none at the end of the input, or when asked to stop. A file is read on from its position the
-    /// next time; what was taken from a pipe is nowhere else, so all of it is given out first.
+    /// next time; what was taken from a pipe is nowhere else, so all of it is given out first, also before an error.
     pub fn next_batch(
         &mut self,
         format: Format,
@@ -142,7 +146,6 @@ impl Reader {
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<Option<Batch>, SourceError> {
-        let failed = |path: &Path, error| SourceError::Io { path: path.to_owned(), error };
         if self.remembered.is_some() && stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -157,6 +160,7 @@ impl Reader {
                     Some(line) => line,
                     None => break,
                 },
+                None if self.failed.is_some() => break,
                 None => {
                     if stop.load(Ordering::Relaxed) {
                         self.ended = self.remembered.is_none();
@@ -169,16 +173,17 @@ impl Reader {
                     if oldest.is_some() && wait.is_zero() {
                         break;
                     }
-                    if self.ready(wait.min(LOOK)).map_err(|error| failed(&self.path, error))? {
-                        self.ended = match self.splitter.fill(&mut self.input) {
-                            Ok(more) => !more,
-                            // Somebody else reads from the same pipe, and was faster.
-                            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-                            Err(error) => return Err(failed(&self.path, error)),
-                        };
-                        self.show(progress);
-                        if events.is_empty() {
-                            received_time = settings.clock.now();
+                    match self.read(wait.min(LOOK)) {
+                        Ok(false) => {}
+                        Ok(true) => {
+                            self.show(progress);
+                            if events.is_empty() {
+                                received_time = settings.clock.now();
+                            }
+                        }
+                        Err(error) => {
+                            self.ended = self.remembered.is_none();
+                            self.failed = Some(error);
                         }
                     }
                     continue;
@@ -191,9 +196,26 @@ impl Reader {
             }
         }
         if events.is_empty() {
-            return Ok(None);
+            return match self.failed.take() {
+                Some(error) => Err(SourceError::Io { path: self.path.clone(), error }),
+                None => Ok(None),
+            };
         }
         Ok(Some(Batch { events, position: self.position() }))
+    }
+
+    /// Waits for input and reads once, noting the end. False if nothing came.
+    fn read(&mut self, wait: Duration) -> io::Result<bool> {
+        if !self.ready(wait)? {
+            return Ok(false);
+        }
+        self.ended = match self.splitter.fill(&mut self.input) {
+            Ok(more) => !more,
+            // Somebody else reads from the same pipe, and was faster.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Err(error) => return Err(error),
+        };
+        Ok(true)
     }
 
     fn ready(&self, wait: Duration) -> io::Result<bool> {
@@ -293,4 +315,59 @@ fn line_limit(settings: &Settings) -> usize {
         crate::config::SourceConfig::File { format, .. } | crate::config::SourceConfig::Stdin { format } => format,
     };
     line_limit_of(format, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BatchConfig, SourceConfig};
+    use crate::time::SystemClock;
+    use std::io::Write as _;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    fn settings(format: Format) -> Settings {
+        Settings {
+            source: SourceConfig::Stdin { format },
+            batch: BatchConfig { max_events: 2, max_bytes: 1 << 20, max_age: Duration::from_secs(5) },
+            max_payload: 1 << 20,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// A reader of what is written to the other end.
+    fn reader(settings: &Settings) -> (Reader, UnixStream, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let input: OwnedFd = ours.try_clone().unwrap().into();
+        (Reader::stream(input.into(), Path::new("a socket"), "socket".into(), settings), ours, theirs)
+    }
+
+    fn next(reader: &mut Reader, settings: &Settings) -> Result<Option<Vec<Event>>, SourceError> {
+        let source = match settings.source {
+            SourceConfig::Stdin { format } | SourceConfig::File { format, .. } => format,
+        };
+        let batch = reader.next_batch(source, settings, &Progress::default(), &AtomicBool::new(false));
+        batch.map(|batch| batch.map(|batch| batch.events))
+    }
+
+    /// What had been taken from the socket before the error is nowhere else, and was dropped.
+    #[test]
+    fn a_read_error_comes_after_the_events_that_were_read() {
+        let settings = settings(Format::Lines);
+        let (mut reader, mut ours, mut theirs) = reader(&settings);
+        theirs.write_all(b"one\ntwo\nthree\nfo").unwrap();
+        // Closed before it has read this, so the connection is reset.
+        ours.write_all(b"unread").unwrap();
+        drop(theirs);
+        let mut payloads = Vec::new();
+        let error = loop {
+            match next(&mut reader, &settings) {
+                Ok(events) => payloads.extend(events.expect("the error").into_iter().map(|event| event.payload)),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(payloads, ["one", "two", "three", "fo"]);
+        assert!(error.to_string().contains("a socket"), "{error}");
+    }
 }
