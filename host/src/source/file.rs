@@ -7,8 +7,9 @@ use crate::config::Format;
 use crate::digest::Running;
 use crate::event::Event;
 use crate::ledger::LedgerError;
+use crate::rules::convert::REASON;
 use crate::time::{Micros, from_system};
-use crate::verdict::{Rejection, stage};
+use crate::verdict::{Rejection, clip, stage};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -280,6 +281,8 @@ impl Reader {
             match envelope::parse(&event.payload, &event.message_id, event.publish_time, received_time) {
                 Ok(parsed) => event = parsed,
                 Err(reason) => {
+                    // It may name a field of the line, which may be nearly all of the line.
+                    let reason = clip(&reason, REASON);
                     event.refused = Some(Rejection::by_host(stage::PARSE_ENVELOPE, "envelope", reason));
                     return Some(event);
                 }
@@ -369,5 +372,20 @@ mod tests {
         };
         assert_eq!(payloads, ["one", "two", "three", "fo"]);
         assert!(error.to_string().contains("a socket"), "{error}");
+    }
+
+    #[test]
+    fn the_reason_that_a_line_is_no_envelope_is_bounded() {
+        let settings = settings(Format::Envelope);
+        let (mut reader, _ours, mut theirs) = reader(&settings);
+        let name = "n".repeat(50_000);
+        writeln!(theirs, "{{\"{name}\":1}}\n{{\"attributes\":{{\"{name}\":\"\",\"{name}\":\"\"}}}}").unwrap();
+        drop(theirs);
+        let events = next(&mut reader, &settings).unwrap().unwrap();
+        let reasons: Vec<String> = events.into_iter().map(|event| event.refused.unwrap().reason).collect();
+        assert_eq!(reasons.len(), 2);
+        for reason in reasons {
+            assert!(reason.len() <= REASON && reason.contains("nnn"), "{} bytes", reason.len());
+        }
     }
 }
