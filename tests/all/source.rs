@@ -80,6 +80,26 @@ fn a_last_line_without_an_end_is_judged_and_its_end_is_no_event() {
     assert_eq!(message_ids(&pipeline), (1..=6).map(|line| format!("input.ndjson:{line}")).collect::<Vec<_>>());
 }
 
+/// The end of a line may come in two bytes: what is before the newline was an event of one carriage return.
+#[test]
+fn a_carriage_return_before_the_end_that_came_later_is_no_event() {
+    let pipeline = Pipeline::offvia(booking("1").trim_end()).warm();
+    run(&pipeline, 1);
+    append(&pipeline, &("\r\n".to_owned() + booking("2").trim_end()));
+    run(&pipeline, 1);
+    append(&pipeline, "\r");
+    run(&pipeline, 0);
+    append(&pipeline, "\n");
+    run(&pipeline, 0);
+    append(&pipeline, &booking("3"));
+    run(&pipeline, 1);
+    // Only there: a line that was ended is followed by another, whatever that holds.
+    append(&pipeline, "\r\n");
+    run(&pipeline, 1);
+    assert_eq!(ids(&pipeline), ["1", "2", "3"]);
+    assert_eq!(message_ids(&pipeline), [1, 2, 3, 4].map(|line| format!("input.ndjson:{line}")));
+}
+
 /// Both halves were judged, so both are kept: whoever appends in the middle of a line finds them in quarantine.
 #[test]
 fn a_line_that_grew_in_its_middle_is_two_events() {

@@ -251,12 +251,13 @@ impl Reader {
         Some((remembered.key.clone(), serde_json::to_string(&position).expect("a position is plain data")))
     }
 
-    /// An event from a line. None for the newline that ends a line judged before the file grew.
+    /// An event from a line. None for what ends a line judged before the file grew: a newline, perhaps with a carriage
+    /// return before it, or as yet only that.
     fn event(&mut self, format: Format, settings: &Settings, line: Line, received_time: Micros) -> Option<Event> {
         if let Some(remembered) = &mut self.remembered {
             remembered.offset += line.consumed;
             let was_open = std::mem::replace(&mut remembered.open_line, !line.terminated);
-            if was_open && line.bytes.is_empty() && line.terminated {
+            if was_open && matches!(line.bytes.as_ref(), b"" | b"\r") {
                 return None;
             }
         }
