@@ -1,5 +1,6 @@
 //! Where events come from: files that are read again, grow or are replaced; pipes; and being asked to stop.
 
+use preflight::pipeline::failpoint;
 use preflight_tests::{Booking, Ended, Pipeline, Running, bookings, tables};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -77,6 +78,26 @@ fn a_last_line_without_an_end_is_judged_and_its_end_is_no_event() {
     assert_eq!(ids(&pipeline), ["1", "2", "3", "4", "5"]);
     assert_eq!(tables::column(&pipeline.database(), "poisoned_events", "error_reason"), ["payload is empty"]);
     assert_eq!(message_ids(&pipeline), (1..=6).map(|line| format!("input.ndjson:{line}")).collect::<Vec<_>>());
+}
+
+/// The end of a line may come in two bytes: what is before the newline was an event of one carriage return.
+#[test]
+fn a_carriage_return_before_the_end_that_came_later_is_no_event() {
+    let pipeline = Pipeline::offvia(booking("1").trim_end()).warm();
+    run(&pipeline, 1);
+    append(&pipeline, &("\r\n".to_owned() + booking("2").trim_end()));
+    run(&pipeline, 1);
+    append(&pipeline, "\r");
+    run(&pipeline, 0);
+    append(&pipeline, "\n");
+    run(&pipeline, 0);
+    append(&pipeline, &booking("3"));
+    run(&pipeline, 1);
+    // Only there: a line that was ended is followed by another, whatever that holds.
+    append(&pipeline, "\r\n");
+    run(&pipeline, 1);
+    assert_eq!(ids(&pipeline), ["1", "2", "3"]);
+    assert_eq!(message_ids(&pipeline), [1, 2, 3, 4].map(|line| format!("input.ndjson:{line}")));
 }
 
 /// Both halves were judged, so both are kept: whoever appends in the middle of a line finds them in quarantine.
@@ -254,6 +275,25 @@ fn all_that_was_read_from_a_pipe_is_written_before_it_stops() {
     assert_eq!((&report["silver"], &report["quarantine"]), (&200.into(), &1.into()));
     assert_eq!(tables::column(&pipeline.database(), "poisoned_events", "raw_payload"), ["cut of"]);
     drop(stdin);
+}
+
+/// A position stored while a line above the limit was being read had a digest that reached into it: at the next start the
+/// file was another one, and every row was written again.
+#[test]
+fn killed_in_the_middle_of_a_line_that_is_too_long_it_goes_on_exactly() {
+    let input = booking("1") + &"x".repeat(2_000_000) + "\n" + &booking("2") + &booking("3");
+    // Each micro-batch ends with what one read gave, so the first ends within the long line.
+    let pipeline = || Pipeline::offvia(&input).warm().set("limits.payload=2 kB").set("batch.max_age=0 ms");
+    let expected = pipeline();
+    run(&expected, 4);
+    let expected = tables::tiers(&expected.database());
+    for pass in 1..=2 {
+        let mut killed = pipeline().env(failpoint::VARIABLE, &format!("{}={pass}", failpoint::ROWS_APPENDED));
+        assert!(killed.run().was_killed(), "pass {pass} was not passed");
+        killed.environment.clear();
+        killed.run().expect(0);
+        tables::tiers(&killed.database()).expect(&expected, &format!("killed at pass {pass}"));
+    }
 }
 
 const MANY: usize = 60_000;

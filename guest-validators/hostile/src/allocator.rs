@@ -1,11 +1,13 @@
 //! An allocator that misbehaves on demand.
 //!
 //! The host calls into the component's allocator before a call, to pass the event, and after it, to give the verdict's memory back
-//! (`cabi_realloc` and the post-return function). These are guest code too, and may hang, trap, or hand out memory that does not exist.
+//! (`cabi_realloc` and the post-return function). These are guest code too, and may hang, trap, call an import, which the component ABI
+//! forbids there, or hand out memory that does not exist.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::bindings::preflight::rules::log::{self, Level};
 use crate::faults;
 
 /// What the allocator does when the host calls it.
@@ -17,6 +19,8 @@ pub(crate) enum Misbehaviour {
     BadPointerFromRealloc = 3,
     SpinInPostReturn = 4,
     TrapInPostReturn = 5,
+    LogInRealloc = 6,
+    LogInPostReturn = 7,
 }
 
 impl Misbehaviour {
@@ -28,6 +32,8 @@ impl Misbehaviour {
             "bad-pointer-from-realloc" => Self::BadPointerFromRealloc,
             "spin-in-post-return" => Self::SpinInPostReturn,
             "trap-in-post-return" => Self::TrapInPostReturn,
+            "log-in-realloc" => Self::LogInRealloc,
+            "log-in-post-return" => Self::LogInPostReturn,
             _ => return None,
         })
     }
@@ -70,6 +76,9 @@ unsafe impl GlobalAlloc for Hostile {
         if asked_for(Misbehaviour::TrapInRealloc, layout) {
             faults::trap();
         }
+        if asked_for(Misbehaviour::LogInRealloc, layout) {
+            log::emit(Level::Info, "");
+        }
         if asked_for(Misbehaviour::BadPointerFromRealloc, layout) {
             return std::ptr::without_provenance_mut(usize::MAX - 16);
         }
@@ -83,6 +92,9 @@ unsafe impl GlobalAlloc for Hostile {
         }
         if asked_for(Misbehaviour::TrapInPostReturn, layout) {
             faults::trap();
+        }
+        if asked_for(Misbehaviour::LogInPostReturn, layout) {
+            log::emit(Level::Info, "");
         }
         // SAFETY: the caller keeps the promises of `GlobalAlloc`.
         unsafe { System.dealloc(pointer, layout) }

@@ -93,7 +93,18 @@ impl Layers {
     }
 
     fn lay(&mut self, table: Table, origins: BTreeMap<String, String>) {
-        merge(&mut self.table, table, true);
+        for key in ONE_OF {
+            let (Some(Value::Table(below)), Some(Value::Table(above))) = (self.table.get_mut(key), table.get(key))
+            else {
+                continue;
+            };
+            if above.keys().any(|kind| !below.contains_key(kind)) {
+                below.clear();
+                let gone = format!("{key}.");
+                self.origins.retain(|key, _| !key.starts_with(&gone));
+            }
+        }
+        merge(&mut self.table, table);
         self.origins.extend(origins);
     }
 
@@ -113,15 +124,10 @@ fn file_problem(origin: &str, what: &str) -> ConfigError {
     ConfigError(vec![Problem { origin: Some(origin.to_owned()), key: String::new(), what: what.to_owned() }])
 }
 
-fn merge(below: &mut Table, above: Table, top: bool) {
+fn merge(below: &mut Table, above: Table) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => {
-                if top && ONE_OF.contains(&key.as_str()) && above.keys().any(|kind| !below.contains_key(kind)) {
-                    below.clear();
-                }
-                merge(below, above, false);
-            }
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above),
             (_, value) => {
                 below.insert(key, value);
             }
@@ -215,6 +221,9 @@ mod tests {
         let layers = layered("[source.pubsub]\nsubscription = 's'\n", "[source.file]\npath = 'e'\n", &[]);
         assert_eq!(layers.table["source"].as_table().unwrap().keys().collect::<Vec<_>>(), ["file"]);
         assert_eq!(layers.table["source"]["file"]["path"].as_str(), Some("other/e"));
+        // What was replaced comes from nowhere: its parent stands in the overlay.
+        assert_eq!(layers.origin("source.file.path"), Some("over.toml:2"));
+        assert_eq!(layers.origin("source.pubsub.subscription"), Some("over.toml:1"));
     }
 
     #[test]

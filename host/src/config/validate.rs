@@ -11,6 +11,7 @@ use super::problem::ConfigError;
 use super::raw::{self, RawConfig, RawSource, RawTier, RawWarehouse};
 use super::{BatchConfig, Config, Format, SilverConfig, SourceConfig, WarehouseConfig};
 use crate::rules::Limits;
+use crate::rules::metering::TICK;
 use check::Check;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -41,21 +42,28 @@ impl Config {
 
 /// More threads than this help nobody, and starting them ends the process on most machines.
 const MAX_THREADS: usize = 1_024;
+/// A micro-batch is held in memory and committed as a whole.
+const MAX_EVENTS: usize = 1_000_000;
+/// Time is looked at no more often than that.
+const MIN_WALL_CLOCK: Duration = TICK;
 
 impl Check {
     fn config(&mut self, raw: RawConfig) -> Option<Config> {
         let name = self.name(raw.name);
         let source = self.source(raw.source);
-        let max_payload = self.size("limits.payload", raw.limits.payload.as_deref(), 10 << 20);
-        let max_row = self.size("limits.row", raw.limits.row.as_deref(), 8 << 20);
+        let max_payload = self.bounded_size("limits.payload", raw.limits.payload.as_deref(), 10 << 20);
+        let max_row = self.bounded_size("limits.row", raw.limits.row.as_deref(), 8 << 20);
         let limits = self.limits(&raw.limits);
         let cache = raw.rules.cache.clone();
         let rules = self.rules(raw.rules);
         let batch = BatchConfig {
             max_events: self.positive("batch.max_events", raw.batch.max_events, 4_096),
-            max_bytes: self.size("batch.max_bytes", raw.batch.max_bytes.as_deref(), 8 << 20),
+            max_bytes: self.bounded_size("batch.max_bytes", raw.batch.max_bytes.as_deref(), 8 << 20),
             max_age: self.duration("batch.max_age", raw.batch.max_age.as_deref(), Duration::from_millis(500)),
         };
+        if batch.max_events > MAX_EVENTS {
+            self.refuse::<()>("batch.max_events", format!("must be at most {MAX_EVENTS}"));
+        }
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = self.positive("run.threads", raw.run.threads, cores);
         if threads > MAX_THREADS {
@@ -146,13 +154,16 @@ impl Check {
             memory: self.size("limits.memory", raw.memory.as_deref(), default.memory),
             table_elements: raw.table_elements.unwrap_or(default.table_elements),
             wall_clock: self.duration("limits.wall_clock", raw.wall_clock.as_deref(), default.wall_clock),
-            result: self.size("limits.result", raw.result.as_deref(), default.result),
+            result: self.bounded_size("limits.result", raw.result.as_deref(), default.result),
             log: self.size("limits.log", raw.log.as_deref(), default.log),
             events_per_instance: raw.events_per_instance.unwrap_or(default.events_per_instance),
             component: self.size("limits.component", raw.component.as_deref(), 64 << 20) as u64,
         };
         if limits.events_per_instance == 0 {
             self.refuse::<()>("limits.events_per_instance", "must be at least 1");
+        }
+        if limits.wall_clock < MIN_WALL_CLOCK {
+            self.refuse::<()>("limits.wall_clock", format!("must be at least {} ms", MIN_WALL_CLOCK.as_millis()));
         }
         if limits.fuel_base == 0 {
             self.refuse::<()>("limits.fuel_base", "must be at least 1");

@@ -48,7 +48,12 @@ pub(super) fn classify(error: &wasmtime::Error, guest: &mut Guest) -> Result<Fau
             Fault::new(FaultCode::Abi, format!("the rule broke the component ABI: {trap}"))
         }
         Trap::UnalignedPointer => Fault::new(FaultCode::Abi, format!("the rule broke the component ABI: {trap}")),
-        Trap::CannotEnterComponent | Trap::CannotLeaveComponent => {
+        // Also a panic there: a panic hook calls `log.panicked`.
+        Trap::CannotLeaveComponent => Fault::new(
+            FaultCode::Abi,
+            "the rule broke the component ABI: it called an import from cabi_realloc or post-return (the panic hook does too)",
+        ),
+        Trap::CannotEnterComponent => {
             return Err(SandboxError(format!("a store was used again after a trap: {trap}")));
         }
         other => Fault::new(FaultCode::Trap, format!("the rule trapped: {other}")),

@@ -2,7 +2,8 @@
 //!
 //! `data` is the payload as text, `data_base64` as base64 (RFC 4648, with padding); with neither the payload is empty.
 //! `attributes` is an object of texts. Names may also be written as Pub/Sub's JSON has them (`messageId`, …). A message id
-//! or an ordering key has at most 1,024 bytes, as in Pub/Sub; an empty one is an absent one.
+//! or an ordering key has at most 1,024 bytes, an event at most 100 attributes, as in Pub/Sub; an empty id or key is an
+//! absent one.
 
 use crate::event::Event;
 use crate::time::{Micros, parse_rfc3339};
@@ -15,6 +16,8 @@ use std::fmt;
 
 /// Bytes of a message id or an ordering key: rows carry them whole, quarantine rows of a clipped payload too.
 const ID: usize = 1_024;
+/// Attributes of an event. A line has room for millions, and each is compared with those before it.
+const ATTRIBUTES: usize = 100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,6 +56,9 @@ impl<'de> Deserialize<'de> for Attributes {
                 while let Some((name, value)) = map.next_entry::<String, String>()? {
                     if pairs.iter().any(|(known, _)| *known == name) {
                         return Err(A::Error::custom(format_args!("attribute `{name}` stands twice")));
+                    }
+                    if pairs.len() == ATTRIBUTES {
+                        return Err(A::Error::custom(format_args!("more than {ATTRIBUTES} attributes")));
                     }
                     pairs.push((name, value));
                 }
@@ -138,6 +144,20 @@ mod tests {
         assert_eq!((event.message_id.as_str(), event.ordering_key), ("f:1", Some(long.clone())));
         assert!(parse(&format!(r#"{{"message_id":"{long}k"}}"#)).unwrap_err().contains("`message_id` has 1025 bytes"));
         assert!(parse(&format!(r#"{{"ordering_key":"{long}k"}}"#)).unwrap_err().contains("`ordering_key`"));
+    }
+
+    /// Ten million names, each compared with all before it, took an hour.
+    #[test]
+    fn attributes_are_counted() {
+        let envelope = |attributes: usize| {
+            let pairs: Vec<String> = (0..attributes).map(|n| format!("\"{n}\":\"\"")).collect();
+            format!("{{\"attributes\":{{{}}}}}", pairs.join(","))
+        };
+        assert_eq!(parse(&envelope(ATTRIBUTES)).unwrap().attributes.len(), ATTRIBUTES);
+        for attributes in [ATTRIBUTES + 1, 2_000_000] {
+            let error = parse(&envelope(attributes)).unwrap_err();
+            assert!(error.contains("more than 100 attributes"), "{error}");
+        }
     }
 
     #[test]

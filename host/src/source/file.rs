@@ -7,8 +7,9 @@ use crate::config::Format;
 use crate::digest::Running;
 use crate::event::Event;
 use crate::ledger::LedgerError;
+use crate::rules::convert::REASON;
 use crate::time::{Micros, from_system};
-use crate::verdict::{Rejection, stage};
+use crate::verdict::{Rejection, clip, stage};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -34,6 +35,8 @@ pub(super) struct Reader {
     /// Known for regular files, which the ledger remembers.
     remembered: Option<Remembered>,
     ended: bool,
+    /// Why no more can be read, until it is reported: what was read before comes first.
+    failed: Option<io::Error>,
 }
 
 struct Remembered {
@@ -100,6 +103,7 @@ impl Reader {
                 open_line: start.is_some_and(|start| start.open_line),
             }),
             ended: false,
+            failed: None,
         })
     }
 
@@ -125,6 +129,7 @@ impl Reader {
             line: 0,
             remembered: None,
             ended: false,
+            failed: None,
         }
     }
 
@@ -134,7 +139,7 @@ impl Reader {
     }
 
     /// The next micro-batch; none at the end of the input, or when asked to stop. A file is read on from its position the
-    /// next time; what was taken from a pipe is nowhere else, so all of it is given out first.
+    /// next time; what was taken from a pipe is nowhere else, so all of it is given out first, also before an error.
     pub fn next_batch(
         &mut self,
         format: Format,
@@ -142,7 +147,6 @@ impl Reader {
         progress: &Progress,
         stop: &AtomicBool,
     ) -> Result<Option<Batch>, SourceError> {
-        let failed = |path: &Path, error| SourceError::Io { path: path.to_owned(), error };
         if self.remembered.is_some() && stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
@@ -157,6 +161,7 @@ impl Reader {
                     Some(line) => line,
                     None => break,
                 },
+                None if self.failed.is_some() => break,
                 None => {
                     if stop.load(Ordering::Relaxed) {
                         self.ended = self.remembered.is_none();
@@ -169,16 +174,17 @@ impl Reader {
                     if oldest.is_some() && wait.is_zero() {
                         break;
                     }
-                    if self.ready(wait.min(LOOK)).map_err(|error| failed(&self.path, error))? {
-                        self.ended = match self.splitter.fill(&mut self.input) {
-                            Ok(more) => !more,
-                            // Somebody else reads from the same pipe, and was faster.
-                            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-                            Err(error) => return Err(failed(&self.path, error)),
-                        };
-                        self.show(progress);
-                        if events.is_empty() {
-                            received_time = settings.clock.now();
+                    match self.read(wait.min(LOOK)) {
+                        Ok(false) => {}
+                        Ok(true) => {
+                            self.show(progress);
+                            if events.is_empty() {
+                                received_time = settings.clock.now();
+                            }
+                        }
+                        Err(error) => {
+                            self.ended = self.remembered.is_none();
+                            self.failed = Some(error);
                         }
                     }
                     continue;
@@ -191,9 +197,26 @@ impl Reader {
             }
         }
         if events.is_empty() {
-            return Ok(None);
+            return match self.failed.take() {
+                Some(error) => Err(SourceError::Io { path: self.path.clone(), error }),
+                None => Ok(None),
+            };
         }
         Ok(Some(Batch { events, position: self.position() }))
+    }
+
+    /// Waits for input and reads once, noting the end. False if nothing came.
+    fn read(&mut self, wait: Duration) -> io::Result<bool> {
+        if !self.ready(wait)? {
+            return Ok(false);
+        }
+        self.ended = match self.splitter.fill(&mut self.input) {
+            Ok(more) => !more,
+            // Somebody else reads from the same pipe, and was faster.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
+            Err(error) => return Err(error),
+        };
+        Ok(true)
     }
 
     fn ready(&self, wait: Duration) -> io::Result<bool> {
@@ -228,12 +251,13 @@ impl Reader {
         Some((remembered.key.clone(), serde_json::to_string(&position).expect("a position is plain data")))
     }
 
-    /// An event from a line. None for the newline that ends a line judged before the file grew.
+    /// An event from a line. None for what ends a line judged before the file grew: a newline, perhaps with a carriage
+    /// return before it, or as yet only that.
     fn event(&mut self, format: Format, settings: &Settings, line: Line, received_time: Micros) -> Option<Event> {
         if let Some(remembered) = &mut self.remembered {
             remembered.offset += line.consumed;
             let was_open = std::mem::replace(&mut remembered.open_line, !line.terminated);
-            if was_open && line.bytes.is_empty() && line.terminated {
+            if was_open && matches!(line.bytes.as_ref(), b"" | b"\r") {
                 return None;
             }
         }
@@ -258,6 +282,8 @@ impl Reader {
             match envelope::parse(&event.payload, &event.message_id, event.publish_time, received_time) {
                 Ok(parsed) => event = parsed,
                 Err(reason) => {
+                    // It may name a field of the line, which may be nearly all of the line.
+                    let reason = clip(&reason, REASON);
                     event.refused = Some(Rejection::by_host(stage::PARSE_ENVELOPE, "envelope", reason));
                     return Some(event);
                 }
@@ -293,4 +319,74 @@ fn line_limit(settings: &Settings) -> usize {
         crate::config::SourceConfig::File { format, .. } | crate::config::SourceConfig::Stdin { format } => format,
     };
     line_limit_of(format, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BatchConfig, SourceConfig};
+    use crate::time::SystemClock;
+    use std::io::Write as _;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    fn settings(format: Format) -> Settings {
+        Settings {
+            source: SourceConfig::Stdin { format },
+            batch: BatchConfig { max_events: 2, max_bytes: 1 << 20, max_age: Duration::from_secs(5) },
+            max_payload: 1 << 20,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// A reader of what is written to the other end.
+    fn reader(settings: &Settings) -> (Reader, UnixStream, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let input: OwnedFd = ours.try_clone().unwrap().into();
+        (Reader::stream(input.into(), Path::new("a socket"), "socket".into(), settings), ours, theirs)
+    }
+
+    fn next(reader: &mut Reader, settings: &Settings) -> Result<Option<Vec<Event>>, SourceError> {
+        let source = match settings.source {
+            SourceConfig::Stdin { format } | SourceConfig::File { format, .. } => format,
+        };
+        let batch = reader.next_batch(source, settings, &Progress::default(), &AtomicBool::new(false));
+        batch.map(|batch| batch.map(|batch| batch.events))
+    }
+
+    /// What had been taken from the socket before the error is nowhere else, and was dropped.
+    #[test]
+    fn a_read_error_comes_after_the_events_that_were_read() {
+        let settings = settings(Format::Lines);
+        let (mut reader, mut ours, mut theirs) = reader(&settings);
+        theirs.write_all(b"one\ntwo\nthree\nfo").unwrap();
+        // Closed before it has read this, so the connection is reset.
+        ours.write_all(b"unread").unwrap();
+        drop(theirs);
+        let mut payloads = Vec::new();
+        let error = loop {
+            match next(&mut reader, &settings) {
+                Ok(events) => payloads.extend(events.expect("the error").into_iter().map(|event| event.payload)),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(payloads, ["one", "two", "three", "fo"]);
+        assert!(error.to_string().contains("a socket"), "{error}");
+    }
+
+    #[test]
+    fn the_reason_that_a_line_is_no_envelope_is_bounded() {
+        let settings = settings(Format::Envelope);
+        let (mut reader, _ours, mut theirs) = reader(&settings);
+        let name = "n".repeat(50_000);
+        writeln!(theirs, "{{\"{name}\":1}}\n{{\"attributes\":{{\"{name}\":\"\",\"{name}\":\"\"}}}}").unwrap();
+        drop(theirs);
+        let events = next(&mut reader, &settings).unwrap().unwrap();
+        let reasons: Vec<String> = events.into_iter().map(|event| event.refused.unwrap().reason).collect();
+        assert_eq!(reasons.len(), 2);
+        for reason in reasons {
+            assert!(reason.len() <= REASON && reason.contains("nnn"), "{} bytes", reason.len());
+        }
+    }
 }

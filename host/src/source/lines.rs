@@ -38,6 +38,9 @@ struct Long {
     kept: Vec<u8>,
     size: u64,
     digest: Running,
+    /// The splitter's digest with what was seen of this line. It becomes the splitter's when the line is given out: a
+    /// position that is stored before that ends in front of the line, and so must its digest.
+    over_all: Option<Running>,
 }
 
 impl Splitter {
@@ -88,6 +91,7 @@ impl Splitter {
             self.swallow(length);
         }
         let (bytes, too_long, mut consumed) = if let Some(long) = self.long.take() {
+            self.digest = long.over_all;
             (long.kept.into(), Some((long.size, long.digest.digest())), long.size)
         } else {
             let bytes = self.buffer.split_to(length).freeze();
@@ -106,12 +110,19 @@ impl Splitter {
     fn swallow(&mut self, length: usize) {
         let piece = self.buffer.split_to(length).freeze();
         self.scanned = 0;
-        self.seen(&piece);
-        let long = self.long.get_or_insert_with(|| Long { kept: Vec::new(), size: 0, digest: Running::default() });
+        let long = self.long.get_or_insert_with(|| Long {
+            kept: Vec::new(),
+            size: 0,
+            digest: Running::default(),
+            over_all: self.digest.clone(),
+        });
         // What is kept must not depend on how the input is cut: the same file gives the same rows, read anew or resumed.
         long.kept.extend_from_slice(&piece[..piece.len().min(KEPT - long.kept.len())]);
         long.size += piece.len() as u64;
         long.digest.update(&piece);
+        if let Some(digest) = &mut long.over_all {
+            digest.update(&piece);
+        }
     }
 
     fn seen(&mut self, bytes: &[u8]) {
@@ -188,6 +199,28 @@ mod tests {
             assert_eq!((lines[0].bytes.len(), lines[0].terminated), (KEPT, false));
             assert_eq!(lines[0].too_long, Some((3 * CHUNK as u64, Digest::of(&text))));
         }
+    }
+
+    /// It ran ahead into a long line. A position stored then was of no file there is, and the next start read all anew.
+    #[test]
+    fn the_digest_is_of_the_lines_given_out_also_in_the_middle_of_a_long_one() {
+        let text = [b"ab\n".to_vec(), b"x".repeat(50), b"\nz\n".to_vec()].concat();
+        let mut splitter = Splitter::new(10, Some(Running::default()));
+        let mut input = Slow(&text, 7);
+        let mut given_out = 0;
+        let mut lines = 0;
+        loop {
+            while let Some(line) = splitter.next() {
+                given_out += usize::try_from(line.consumed).unwrap();
+                lines += 1;
+                assert_eq!(splitter.digest(), Some(Digest::of(&text[..given_out])), "after line {lines}");
+            }
+            assert_eq!(splitter.digest(), Some(Digest::of(&text[..given_out])), "behind line {lines}");
+            if !splitter.fill(&mut input).unwrap() {
+                break;
+            }
+        }
+        assert_eq!((lines, given_out), (3, text.len()));
     }
 
     #[test]

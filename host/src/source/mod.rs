@@ -6,8 +6,6 @@ mod file;
 mod lines;
 mod position;
 
-pub use position::FilePosition;
-
 use crate::config::{BatchConfig, Format, SourceConfig};
 use crate::event::Event;
 use crate::time::Clock;

@@ -11,7 +11,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 /// A position in a file, as the ledger keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FilePosition {
+pub(super) struct FilePosition {
     /// Bytes read.
     pub offset: u64,
     /// Lines read.

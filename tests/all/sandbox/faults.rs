@@ -15,6 +15,8 @@ fn each_kind_of_fault_has_its_code() {
         ("bad-pointer", FaultCode::Abi, "out of bounds"),
         ("spin-in-post-return", FaultCode::Fuel, "fuel"),
         ("trap-in-post-return", FaultCode::Panic, "without last words"),
+        // An error of the sandbox, it was said; the worker ended, and ended again at each start.
+        ("log-in-post-return", FaultCode::Abi, "called an import from cabi_realloc or post-return"),
         ("lookup", FaultCode::Import, "`no_such_table`"),
         ("no such thing", FaultCode::Panic, "no such directive: no such thing"),
         ("", FaultCode::Panic, "no such directive"),

@@ -6,7 +6,7 @@ use preflight::verdict::{FaultCode, Verdict};
 use preflight_tests::{Guest, events};
 
 /// Everything that ends a call, and some that do not.
-const HOSTILE: [&str; 26] = [
+const HOSTILE: [&str; 27] = [
     "spin",
     "allocate",
     "recurse",
@@ -33,6 +33,7 @@ const HOSTILE: [&str; 26] = [
     "log:50",
     "lookup",
     "spin-in-post-return",
+    "log-in-post-return",
 ];
 
 #[test]
@@ -98,6 +99,7 @@ fn an_allocator_that_was_spoilt_by_an_event_does_not_harm_the_next() {
     for (payload, code) in [
         ("spin-in-realloc", FaultCode::Fuel),
         ("trap-in-realloc", FaultCode::Panic),
+        ("log-in-realloc", FaultCode::Abi),
         ("bad-pointer-from-realloc", FaultCode::Abi),
     ] {
         let mut guest = Guest::default();

@@ -4,6 +4,9 @@ use crate::config::problem::Problem;
 use crate::config::units;
 use std::time::Duration;
 
+/// SQLite's values end at a billion bytes, and a row carries a payload more than once.
+const MAX_SIZE: usize = 512 << 20;
+
 /// The problems found so far.
 #[derive(Default)]
 pub(super) struct Check {
@@ -36,6 +39,15 @@ impl Check {
             }
             size => size,
         }
+    }
+
+    /// A size of something that becomes a value of the warehouse, or is addressed in 32 bits.
+    pub(super) fn bounded_size(&mut self, key: &str, text: Option<&str>, default: usize) -> usize {
+        let size = self.size(key, text, default);
+        if size > MAX_SIZE {
+            self.refuse::<()>(key, format!("must be at most {} MiB", MAX_SIZE >> 20));
+        }
+        size
     }
 
     /// SQLite takes an empty path for a database that is gone at the end of the run.

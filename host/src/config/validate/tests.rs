@@ -67,6 +67,11 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
     refused("run.threads=-1", "run.threads", "expected a whole number");
     refused("batch.max_bytes=0 B", "batch.max_bytes", "at least 1 B");
     refused("limits.payload=0 kB", "limits.payload", "at least 1 B");
+    for key in ["limits.payload", "limits.row", "limits.result", "batch.max_bytes"] {
+        refused(&format!("{key}=513 MiB"), &format!("--set: {key}: "), "at most 512 MiB");
+    }
+    refused("batch.max_events=1_000_001", "batch.max_events", "at most 1000000");
+    refused("limits.wall_clock=9 ms", "limits.wall_clock", "at least 10 ms");
     refused("bronze=1", "--set: bronze", "expected a table");
     for key in ["source.file.path", "warehouse.sqlite.path", "ledger.path", "rules.cache"] {
         refused(&format!("{key}="), &format!("--set: {key}: "), "not empty");
@@ -79,6 +84,16 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
     refused("silver.partition_by=a-b", "silver.partition_by", "column name");
     refused("silver.host_columns.x=now", "silver.host_columns.x", "received_time");
     refused("rules.components.\"\"=x", "rules.components", "not empty");
+}
+
+#[test]
+fn the_last_values_within_the_bounds_are_taken() {
+    let sizes =
+        ["limits.payload", "limits.row", "limits.result", "batch.max_bytes"].map(|key| format!("{key}=512 MiB"));
+    let mut sets: Vec<&str> = sizes.iter().map(String::as_str).collect();
+    sets.extend(["batch.max_events=1_000_000", "limits.wall_clock=10 ms"]);
+    let config = load(&sets).unwrap();
+    assert_eq!((config.max_payload, config.batch.max_events), (512 << 20, 1_000_000));
 }
 
 #[test]
