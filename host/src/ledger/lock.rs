@@ -34,7 +34,8 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         let pid = std::process::id().to_string();
-        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(pid.as_bytes())).map_err(io)?;
+        // A full disk does not matter here: the lock is held, the number is only for the message.
+        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(pid.as_bytes())).ok();
         Ok(Self { _file: file })
     }
 }

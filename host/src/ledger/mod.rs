@@ -15,7 +15,7 @@ mod schema;
 pub use codec::{Frames, Original};
 pub use outbox::{Part, Refused};
 
-use crate::warehouse::sqlite::plain;
+use crate::warehouse::sqlite::{may_open_later, may_pass, plain};
 use crate::warehouse::{Entry, Layout, Tier};
 use lock::Lock;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -77,7 +77,11 @@ pub enum LedgerError {
         advice: &'static str,
     },
     /// Made by a version that this one cannot read.
-    #[error("the ledger {} has format {found}; this version reads format {}", .path.display(), schema::FORMAT)]
+    #[error(
+        "the ledger {} has format {found}; this version reads format {}. Run it with the version of preflight that made \
+         it, or delete it and run with --new-ledger: the source is then read from its start, on top of the rows there are",
+        .path.display(), schema::FORMAT
+    )]
     Format {
         /// The ledger.
         path: PathBuf,
@@ -109,19 +113,17 @@ pub enum LedgerError {
         error: rusqlite::Error,
     },
     /// What it holds cannot be read.
-    #[error("the ledger is damaged: {0}")]
+    #[error(
+        "the ledger is damaged: {0}. Restore it and the database from backups of the same time, or delete it and run with \
+         --new-ledger: the source is then read from its start, on top of the rows there are"
+    )]
     Damaged(String),
 }
 
 impl From<rusqlite::Error> for LedgerError {
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode as Code;
-        match error.sqlite_error_code() {
-            Some(Code::DiskFull | Code::SystemIoFailure | Code::DatabaseBusy | Code::DatabaseLocked) => {
-                Self::Retryable { path: None, error }
-            }
-            _ => Self::Database { path: None, error },
-        }
+        let path = None;
+        if may_pass(&error) { Self::Retryable { path, error } } else { Self::Database { path, error } }
     }
 }
 
@@ -143,7 +145,15 @@ fn shown(path: Option<&Path>) -> String {
 impl Ledger {
     /// Opens the ledger in a directory, making it if it is missing, and takes its lock.
     pub fn open(directory: &Path, pipeline: &str, warehouse: &str) -> Result<Self, LedgerError> {
-        Self::open_unnamed(directory, pipeline, warehouse).map_err(|error| error.at(directory))
+        Self::open_unnamed(directory, pipeline, warehouse).map_err(|error| {
+            let error = match error {
+                LedgerError::Retryable { path, error } if !may_open_later(&error) => {
+                    LedgerError::Database { path, error }
+                }
+                error => error,
+            };
+            error.at(directory)
+        })
     }
 
     fn open_unnamed(directory: &Path, pipeline: &str, warehouse: &str) -> Result<Self, LedgerError> {
@@ -186,12 +196,15 @@ impl Ledger {
     }
 
     /// A name for a new stream: unique, since it carries the ledger's random id and a number that counts up.
-    pub fn new_stream_name(&self, tier: Tier) -> Result<String, LedgerError> {
-        let number: i64 = self.connection.query_row(
+    pub fn new_stream_name(&mut self, tier: Tier) -> Result<String, LedgerError> {
+        // `query_row` ends after the first row and would not tell that a commit of its own failed.
+        let transaction = self.connection.transaction()?;
+        let number: i64 = transaction.query_row(
             "UPDATE counters SET value = value + 1 WHERE name = 'next_stream' RETURNING value - 1",
             [],
             |row| row.get(0),
         )?;
+        transaction.commit()?;
         Ok(format!("{tier}-{}-{number}", self.id))
     }
 
@@ -205,6 +218,12 @@ impl Ledger {
         outbox::insert_stream(&self.connection, tier, name, &layout)?;
         self.streams.insert(tier, Stream { name: name.to_owned(), next_offset: 0, layout });
         Ok(())
+    }
+
+    /// The open streams, each with how many rows it has in the warehouse at least: all before its lowest undone entry.
+    pub fn open_streams(&self) -> Result<Vec<(Stream, u64)>, LedgerError> {
+        let sent = |stream: &Stream| outbox::lowest_undone(&self.connection, &stream.name);
+        self.streams.values().map(|stream| Ok((stream.clone(), sent(stream)?.unwrap_or(stream.next_offset)))).collect()
     }
 
     /// Closes a stream that was finalized in the warehouse and has nothing undone. Its row count is kept: the next

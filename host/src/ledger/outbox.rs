@@ -44,6 +44,14 @@ pub(super) fn open_streams(connection: &Connection) -> Result<BTreeMap<Tier, Str
     Ok(streams)
 }
 
+/// Offset of the first row of a stream that is not known to be in the warehouse.
+pub(super) fn lowest_undone(connection: &Connection, stream: &str) -> Result<Option<u64>, LedgerError> {
+    let mut statement =
+        connection.prepare("SELECT first_offset FROM outbox WHERE stream = ?1 ORDER BY first_offset LIMIT 1")?;
+    let mut rows = statement.query([stream])?;
+    rows.next()?.map(|row| unsigned(row, 0)).transpose()
+}
+
 pub(super) fn insert_stream(
     connection: &Connection,
     tier: Tier,

@@ -46,6 +46,13 @@ pub(super) fn prepare(
     warehouse: &str,
 ) -> Result<(), LedgerError> {
     connection.busy_timeout(Duration::from_secs(2))?;
+    // Before anything is made: tables of another format are not ours to add to.
+    if connection.table_exists(None, "meta")? {
+        match meta(connection, "format")? {
+            Some(found) if found != FORMAT => return Err(LedgerError::Format { path: directory.to_owned(), found }),
+            _ => {}
+        }
+    }
     // Before the first table: blobs of entries are large, and pages that hold them should be too.
     connection.pragma_update(None, "page_size", 16_384)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -53,11 +60,6 @@ pub(super) fn prepare(
     // The outbox is written and deleted all the time; its pages need not reach the main file in between.
     connection.pragma_update(None, "wal_autocheckpoint", 2_048)?;
     connection.execute_batch(TABLES)?;
-    match meta(connection, "format")? {
-        None => {}
-        Some(format) if format == FORMAT => {}
-        Some(found) => return Err(LedgerError::Format { path: directory.to_owned(), found }),
-    }
     let belongs = |what: &'static str, ours: &str, advice: &'static str| match meta(connection, what)? {
         Some(theirs) if theirs != ours => {
             let (path, ours) = (directory.to_owned(), ours.to_owned());

@@ -2,12 +2,12 @@
 
 use super::assemble::{Assembler, Judged};
 use super::failpoint;
-use super::plan::Plan;
+use super::plan::{HostTable, Plan};
 use super::report::Tally;
 use super::retry::{Backoff, retrying};
 use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
 use crate::verdict::{Rejection, stage};
-use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError};
+use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError, quarantine_columns};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -41,18 +41,7 @@ impl SharedLedger {
         give_up_after: Duration,
         f: impl Fn(&mut Ledger) -> Result<T, LedgerError> + Clone + Send + 'static,
     ) -> Result<T, LedgerError> {
-        let mut backoff = Backoff::new(give_up_after);
-        loop {
-            match self.call(f.clone()).await {
-                Err(error @ LedgerError::Retryable { .. }) => {
-                    tracing::warn!("{error}; trying again");
-                    if !backoff.wait().await {
-                        return Err(error);
-                    }
-                }
-                other => return other,
-            }
-        }
+        retrying(give_up_after, || self.call(f.clone())).await
     }
 }
 
@@ -120,7 +109,9 @@ impl Delivery {
             let entries = self.ledger.retrying(self.give_up_after, move |ledger| ledger.entries(seq)).await?;
             let results = self.warehouse.append(Arc::clone(&entries)).await;
             failpoint::pass(failpoint::ROWS_APPENDED);
-            let problem = entries.iter().zip(results).find_map(|(entry, result)| result.err().map(|e| (entry, e)));
+            let problems = entries.iter().zip(results).filter_map(|(entry, result)| result.err().map(|e| (entry, e)));
+            // What may pass for one entry does not, if another failed for good.
+            let problem = problems.min_by_key(|(_, error)| matches!(error, AppendError::Retryable(_)));
             match problem {
                 None => {
                     self.ledger.retrying(self.give_up_after, move |ledger| ledger.done(seq)).await?;
@@ -159,7 +150,9 @@ impl Delivery {
         refused: &mut Tally,
     ) -> Result<(), DeliverError> {
         let originals = self.ledger.retrying(self.give_up_after, move |ledger| ledger.originals(seq)).await?;
-        let mut assembler = Assembler::new(&self.plan);
+        self.ensure_stream(Tier::Quarantine).await?;
+        let plan = self.plan_for_open_quarantine().await?;
+        let mut assembler = Assembler::new(&plan);
         let mut events = Vec::new();
         for (row, why) in rows {
             let original = originals
@@ -190,10 +183,30 @@ impl Delivery {
             let (kept, part, originals) = work.as_ref();
             ledger.replace(&Refused { seq, tier, kept, quarantine: part, originals })
         };
-        self.ensure_stream(Tier::Quarantine).await?;
         self.ledger.retrying(self.give_up_after, call).await?;
         failpoint::pass(failpoint::ENTRY_REPLACED);
         Ok(())
+    }
+
+    /// The plan with the quarantine table that rows are bound to now. A stream that an earlier run opened keeps its
+    /// table and columns, whatever the table or the pipeline file has become since.
+    async fn plan_for_open_quarantine(&self) -> Result<Plan, DeliverError> {
+        let mut plan = Plan::clone(&self.plan);
+        let layout =
+            self.ledger.call(|ledger| Ok(ledger.stream(Tier::Quarantine).map(|s| Arc::clone(&s.layout)))).await?;
+        if let Some(layout) = layout.filter(|layout| *layout != plan.quarantine.layout) {
+            let columns = layout.columns.iter().map(|name| {
+                let known = quarantine_columns().iter().find(|column| column.name.eq_ignore_ascii_case(name));
+                known.map(|column| column.host).ok_or_else(|| {
+                    LedgerError::Damaged(format!(
+                        "its quarantine stream has a column `{name}` that the host does not fill"
+                    ))
+                })
+            });
+            let columns = columns.collect::<Result<_, _>>()?;
+            plan.quarantine = HostTable { layout, columns };
+        }
+        Ok(plan)
     }
 
     /// Makes sure that a target has a stream to bind rows to: made in the warehouse first, then recorded. A crash in
@@ -218,6 +231,8 @@ impl Delivery {
         let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
         self.deliver(None).await?;
         failpoint::pass(failpoint::UNDONE_SENT);
+        // All of them before the first is finalized: what is found here leaves everything as it is.
+        self.compare_open_streams().await?;
         for tier in Tier::ALL {
             let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
             let Some(stream) = stream else { continue };
@@ -239,7 +254,8 @@ impl Delivery {
 
     /// Of the streams of earlier runs only the last of each target is of use, to be compared at the next start.
     async fn forget_old_streams(&self) -> Result<(), DeliverError> {
-        let (id, last) = self.ledger.call(|ledger| Ok((ledger.id().to_owned(), ledger.closed_streams()?))).await?;
+        let call = |ledger: &mut Ledger| Ok((ledger.id().to_owned(), ledger.closed_streams()?));
+        let (id, last) = self.ledger.retrying(self.give_up_after, call).await?;
         let keep: Vec<String> = last.into_iter().map(|(name, _)| name).collect();
         Ok(retrying(self.give_up_after, || self.warehouse.forget_streams(&id, keep.clone())).await?)
     }
@@ -248,17 +264,36 @@ impl Delivery {
     /// know.
     async fn refuse_other_times(&self) -> Result<(), DeliverError> {
         let id = self.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
-        for name in self.warehouse.streams_with(&id).await? {
+        for name in retrying(self.give_up_after, || self.warehouse.streams_with(&id)).await? {
             let stream = name.clone();
-            if self.ledger.call(move |ledger| ledger.is_younger(&stream)).await? {
+            if self.ledger.retrying(self.give_up_after, move |ledger| ledger.is_younger(&stream)).await? {
                 return Err(DeliverError::Diverged(format!("the ledger does not know its own stream {name}")));
             }
         }
-        for (name, counted) in self.ledger.call(|ledger| ledger.closed_streams()).await? {
-            let rows = self.warehouse.stream_rows(&name).await?.unwrap_or(0);
+        for (name, counted) in self.ledger.retrying(self.give_up_after, |ledger| ledger.closed_streams()).await? {
+            let rows = retrying(self.give_up_after, || self.warehouse.stream_rows(&name)).await?.unwrap_or(0);
             if rows != counted {
                 let what = format!("stream {name} has {rows} rows, but the ledger counts {counted}");
                 return Err(DeliverError::Diverged(what));
+            }
+        }
+        self.compare_open_streams().await
+    }
+
+    /// An open stream has all rows that are confirmed, and none that was never bound.
+    async fn compare_open_streams(&self) -> Result<(), DeliverError> {
+        for (stream, least) in self.ledger.retrying(self.give_up_after, |ledger| ledger.open_streams()).await? {
+            let (name, most) = (&stream.name, stream.next_offset);
+            match retrying(self.give_up_after, || self.warehouse.stream_rows(name)).await? {
+                Some(rows) if (least..=most).contains(&rows) => {}
+                None if most == 0 => {}
+                rows => {
+                    let rows = rows.map_or_else(|| "is missing".to_owned(), |rows| format!("has {rows} rows"));
+                    let counted = if least == most { most.to_string() } else { format!("{least} to {most}") };
+                    return Err(DeliverError::Diverged(format!(
+                        "stream {name} {rows}, but the ledger counts {counted}"
+                    )));
+                }
             }
         }
         Ok(())

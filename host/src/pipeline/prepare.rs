@@ -5,7 +5,7 @@ use crate::config::{Config, ConfigError, Problem, SourceConfig, WarehouseConfig,
 use crate::rules::cache::CodeCache;
 use crate::rules::{LoadError, Rule, RuleSet, Sandbox, load};
 use crate::warehouse::sqlite::table_name;
-use crate::warehouse::{NewTable, Sqlite, TableColumn};
+use crate::warehouse::{LiveTable, NewTable, Sqlite, TableColumn, WarehouseError};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,13 +24,28 @@ pub struct Prepared {
 
 /// Loads the rules and holds them against the live tables. Changes nothing but the code cache.
 pub fn prepare(config: &Config) -> Result<Prepared, ConfigError> {
+    prepare_for(config, inspect(config))
+}
+
+/// The live tables, or why they cannot be read.
+pub(super) fn inspect(config: &Config) -> Result<Option<Vec<LiveTable>>, WarehouseError> {
+    let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
+    Sqlite::inspect(path)
+}
+
+/// The same for live tables that were read already.
+pub(super) fn prepare_for(
+    config: &Config,
+    live: Result<Option<Vec<LiveTable>>, WarehouseError>,
+) -> Result<Prepared, ConfigError> {
     let sandbox = Sandbox::new()
         .map_err(|error| Problem::new("", format!("the sandbox cannot start on this machine: {error:#}")))?;
     let sandbox = Arc::new(sandbox);
     source_exists(config)?;
     let rules = load_rules(config, &sandbox)?;
-    let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
-    let tables = live_tables(path)?;
+    let live = live.map_err(|error| Problem::new("warehouse.sqlite.path", error.to_string()))?;
+    let tables: HashMap<String, Vec<TableColumn>> =
+        live.into_iter().flatten().map(|(name, columns)| (name.to_ascii_lowercase(), columns)).collect();
     let find = |name: &str| tables.get(&table_name(name).to_ascii_lowercase()).cloned();
     let (plan, new_tables) = plan(config, &rules, find).map_err(ConfigError)?;
     Ok(Prepared { sandbox, rules: Arc::new(rules), plan, new_tables })
@@ -46,11 +61,6 @@ fn source_exists(config: &Config) -> Result<(), ConfigError> {
         Ok(_) => Ok(()),
         Err(error) => Err(Problem::new("source.file.path", format!("{}: {error}", path.display())).into()),
     }
-}
-
-fn live_tables(path: &Path) -> Result<HashMap<String, Vec<TableColumn>>, ConfigError> {
-    let tables = Sqlite::inspect(path).map_err(|error| Problem::new("warehouse.sqlite.path", error.to_string()))?;
-    Ok(tables.unwrap_or_default().into_iter().map(|(name, columns)| (name.to_ascii_lowercase(), columns)).collect())
 }
 
 /// Loads every component of the pipeline file. Event versions that name the same file share the rule.

@@ -1,20 +1,47 @@
 //! Waiting between tries: exponential, with jitter, and giving up in the end.
 
+use crate::ledger::LedgerError;
+use crate::source::OpenError;
 use crate::warehouse::WarehouseError;
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Repeats a call to the warehouse while another program holds it or its disk is full.
-pub async fn retrying<T, F: Future<Output = Result<T, WarehouseError>>>(
+/// A failure that may be worth another try.
+pub trait MayPass: Display {
+    /// Whether it may pass by itself.
+    fn may_pass(&self) -> bool;
+}
+
+impl MayPass for WarehouseError {
+    fn may_pass(&self) -> bool {
+        self.retryable
+    }
+}
+
+impl MayPass for LedgerError {
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Retryable { .. })
+    }
+}
+
+impl MayPass for OpenError {
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Ledger(error) if error.may_pass())
+    }
+}
+
+/// Repeats a call while another program holds the database or its disk is full.
+pub async fn retrying<T, E: MayPass, F: Future<Output = Result<T, E>>>(
     give_up_after: Duration,
     call: impl Fn() -> F,
-) -> Result<T, WarehouseError> {
+) -> Result<T, E> {
     let mut backoff = Backoff::new(give_up_after);
     loop {
         match call().await {
-            Err(error) if error.retryable => {
+            Err(error) if error.may_pass() => {
                 tracing::warn!("{error}; trying again");
                 if !backoff.wait().await {
                     return Err(error);

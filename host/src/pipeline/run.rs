@@ -9,9 +9,9 @@
 use super::deliver::{DeliverError, Delivery, SharedLedger};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::failpoint;
-use super::prepare::{Prepared, prepare};
+use super::prepare::{Prepared, inspect, prepare_for};
 use super::report::{Counts, Report, Tally};
-use super::retry::{Backoff, retrying};
+use super::retry::retrying;
 use crate::config::{Config, ConfigError, WarehouseConfig};
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::source::{self, OpenError, Progress, Settings, SourceError};
@@ -122,23 +122,29 @@ impl From<OpenError> for RunError {
 /// Runs a pipeline until its source ends or it is asked to stop.
 pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {
     let started = Instant::now();
-    let Prepared { sandbox, rules, mut plan, new_tables } = prepare(config)?;
     let WarehouseConfig::Sqlite { path, give_up_after } = &config.warehouse;
+    let live = match retrying(*give_up_after, async || inspect(config)).await {
+        // Another program holds it: that is no mistake in the pipeline file.
+        Err(error) if error.retryable => return Err(error.into()),
+        live => live,
+    };
+    let Prepared { sandbox, rules, mut plan, new_tables } = prepare_for(config, live)?;
     let warehouse = retrying(*give_up_after, async || Sqlite::open(path)).await?;
-    let ledger = open_ledger(config, &warehouse, *give_up_after).await?;
+    let identity = warehouse.identity();
+    let ledger = retrying(*give_up_after, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
     if ledger.is_new() && !options.new_ledger {
-        refuse_old_rows(config, &ledger, &warehouse).await?;
+        refuse_old_rows(config, &ledger, &warehouse, *give_up_after).await?;
     }
     for table in new_tables {
         retrying(*give_up_after, || warehouse.create_table(table.clone())).await?;
     }
-    let settings = Settings {
+    let settings = || Settings {
         source: config.source.clone(),
         batch: config.batch,
         max_payload: config.max_payload,
         clock: Arc::clone(&options.clock),
     };
-    let source = source::open(settings, |key| ledger.position(key))?;
+    let source = retrying(*give_up_after, async || source::open(settings(), |key| ledger.position(key))).await?;
     source.name().clone_into(&mut plan.source_name);
     let plan = Arc::new(plan);
     let delivery = Delivery {
@@ -158,27 +164,17 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
 }
 
-/// Opens the ledger, waiting while another program holds its database or its disk is full.
-async fn open_ledger(config: &Config, warehouse: &Sqlite, give_up_after: Duration) -> Result<Ledger, LedgerError> {
-    let mut backoff = Backoff::new(give_up_after);
-    loop {
-        match Ledger::open(&config.ledger, &config.name, warehouse.identity()) {
-            Err(error @ LedgerError::Retryable { .. }) => {
-                tracing::warn!("{error}; trying again");
-                if !backoff.wait().await {
-                    return Err(error);
-                }
-            }
-            other => return other,
-        }
-    }
-}
-
 /// Rows that no ledger accounts for would be doubled by reading the source again.
-async fn refuse_old_rows(config: &Config, ledger: &Ledger, warehouse: &Sqlite) -> Result<(), RunError> {
+async fn refuse_old_rows(
+    config: &Config,
+    ledger: &Ledger,
+    warehouse: &Sqlite,
+    give_up_after: Duration,
+) -> Result<(), RunError> {
     let tables = [config.bronze.as_ref(), Some(&config.silver.tier), Some(&config.quarantine)];
     for table in tables.into_iter().flatten().map(|tier| tier.table.as_str()) {
-        if warehouse.columns(table).await?.is_some() && warehouse.has_rows(table).await? {
+        let exists = retrying(give_up_after, || warehouse.columns(table)).await?.is_some();
+        if exists && retrying(give_up_after, || warehouse.has_rows(table)).await? {
             return Err(RunError::NewLedger {
                 ledger: ledger.directory().display().to_string(),
                 table: table.to_owned(),
@@ -202,7 +198,7 @@ async fn drive(
     let (commits, queue) = mpsc::channel::<(Seq, Tally)>(UNDELIVERED);
     let delivering = tokio::spawn(deliver_all(delivery.clone(), queue, Arc::clone(&options.counts)));
     let mut judging = FuturesOrdered::new();
-    let (mut reading, mut stopping) = (true, false);
+    let (mut reading, mut stopping, mut cut_short) = (true, false, false);
     let mut source_error = None;
     let outcome = loop {
         if !reading && judging.is_empty() {
@@ -212,6 +208,7 @@ async fn drive(
             biased;
             () = options.stop.wait(), if !stopping => {
                 stopping = true;
+                cut_short = reading;
                 stop_reading.store(true, Ordering::Relaxed);
             }
             Some(judged) = judging.next() => match commit(judged, delivery, &commits).await {
@@ -237,7 +234,7 @@ async fn drive(
     let delivered = delivering.await.map_err(|error| RunError::Thread(io::Error::other(error)))?;
     outcome?;
     let tally = delivered?;
-    source_error.map_or(Ok((tally, !stopping)), |error| Err(error.into()))
+    source_error.map_or(Ok((tally, !cut_short)), |error| Err(error.into()))
 }
 
 /// Commits a judged micro-batch to the ledger. False if delivery no longer takes commits.

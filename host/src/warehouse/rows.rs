@@ -24,11 +24,6 @@ impl RowSet {
         self.ends.is_empty()
     }
 
-    /// Bytes of all rows.
-    pub fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Adds the row that `encode` appends for an event. If the row has more than `limit` bytes it is taken back, and
     /// its size returned.
     pub fn push(&mut self, event: u32, limit: usize, encode: impl FnOnce(&mut Vec<u8>)) -> Result<(), usize> {

@@ -70,3 +70,30 @@ fn a_run_that_cannot_deliver_ends_although_its_source_is_quiet() {
     assert!(ended.stderr.contains("no such table"), "{}", ended.stderr);
     drop(stdin);
 }
+
+/// A database with a rollback journal, as another program makes it, held so that it cannot even be read.
+fn held_for_reading(pipeline: &Pipeline) -> Connection {
+    let connection = Connection::open(pipeline.database()).unwrap();
+    connection.execute_batch("CREATE TABLE other (id INTEGER); BEGIN EXCLUSIVE").unwrap();
+    connection
+}
+
+/// It was called a mistake in the pipeline file, with exit code 2 and without another try.
+#[test]
+fn a_database_that_cannot_be_read_at_the_start_is_tried_again() {
+    let pipeline = pipeline();
+    let held = held_for_reading(&pipeline);
+    let (mut run, _stdin) = Running::start(&pipeline);
+    run.wait_for_log("trying again");
+    held.execute_batch("ROLLBACK").unwrap();
+    run.finish().expect(0);
+    assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 1_000);
+}
+
+#[test]
+fn a_database_that_cannot_be_read_for_long_is_a_failure_at_run_time() {
+    let pipeline = pipeline().set("warehouse.sqlite.give_up_after=100 ms");
+    let _held = held_for_reading(&pipeline);
+    let ended = pipeline.run().expect(1);
+    assert!(ended.stderr.contains("database is locked"), "{}", ended.stderr);
+}

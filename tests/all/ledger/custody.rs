@@ -1,6 +1,7 @@
 //! Whose ledger it is, and whether it and the tables are of the same time.
 
 use preflight::ledger::Ledger;
+use preflight::warehouse::Tier;
 use preflight_tests::{Ended, Pipeline, Running, bookings, tables};
 use rusqlite::Connection;
 use rustix::process::Signal;
@@ -207,6 +208,55 @@ fn a_ledger_from_a_backup_with_undone_commits_does_not_send_them_again() {
     assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 400);
 }
 
+/// A commit that was not sent was sent before anything was compared: as far as it went it was written.
+#[test]
+fn a_database_from_a_backup_is_noticed_before_undone_commits_are_sent() {
+    let mut pipeline = pipeline(100);
+    pipeline.run().expect(0);
+    let backup = pipeline.directory().join("backup.db");
+    copy(&pipeline.database(), &backup);
+    pipeline.write_input(bookings::lines(200));
+    pipeline.environment = vec![("PREFLIGHT_FAILPOINT".into(), "ledger-committed".into())];
+    assert!(pipeline.run().was_killed());
+    pipeline.environment.clear();
+    copy(&backup, &pipeline.database());
+    stops(pipeline.run(), 1, &["not of the same time", "restored from a backup"]);
+    assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 100, "nothing was written");
+}
+
+/// An open stream that has more rows than were ever bound took later rows for rows that are there already.
+#[test]
+fn a_stream_with_rows_that_nobody_bound_is_noticed_before_undone_commits_are_sent() {
+    let mut pipeline = pipeline(100);
+    pipeline.environment = vec![("PREFLIGHT_FAILPOINT".into(), "rows-appended".into())];
+    assert!(pipeline.run().was_killed());
+    pipeline.environment.clear();
+    let count = |table| tables::count(&pipeline.database(), table);
+    let before = count("raw_bookings");
+    let database = Connection::open(pipeline.database()).unwrap();
+    database.execute_batch("UPDATE preflight_streams SET row_count = 1000 WHERE table_name = 'fact_bookings'").unwrap();
+    stops(pipeline.run(), 1, &["has 1000 rows, but the ledger counts 0 to", "not of the same time"]);
+    assert_eq!(count("raw_bookings"), before, "nothing was written");
+}
+
+/// Streams were compared one after the other, each after it had been finalized.
+#[test]
+fn a_mismatch_of_one_stream_leaves_the_others_open() {
+    let pipeline = pipeline(100);
+    pipeline.run().expect(0);
+    let database = Connection::open(pipeline.database()).unwrap();
+    let change = |by: &str| {
+        let sql = format!("UPDATE preflight_streams SET row_count = row_count {by} WHERE table_name = 'fact_bookings'");
+        database.execute_batch(&sql).unwrap();
+    };
+    change("- 1");
+    stops(pipeline.run(), 1, &["not of the same time"]);
+    let open = "SELECT count(*) AS n FROM preflight_streams WHERE NOT finalized";
+    assert_eq!(tables::query(&pipeline.database(), open)[0]["n"], 3);
+    change("+ 1");
+    pipeline.run().expect(0);
+}
+
 #[test]
 fn a_ledger_that_is_no_database_is_named() {
     let pipeline = pipeline(10);
@@ -237,7 +287,7 @@ fn an_outbox_that_cannot_be_read_stops_the_run() {
     pipeline.environment.clear();
     let ledger = Connection::open(pipeline.ledger().join("ledger.db")).unwrap();
     ledger.execute_batch("UPDATE outbox SET rows = substr(rows, 1, length(rows) - 1)").unwrap();
-    stops(pipeline.run(), 1, &["the ledger is damaged", "cut off"]);
+    stops(pipeline.run(), 1, &["the ledger is damaged", "cut off", "backups of the same time", "--new-ledger"]);
 }
 
 #[test]
@@ -245,8 +295,10 @@ fn a_ledger_of_a_later_format_is_refused() {
     let pipeline = pipeline(10);
     pipeline.run().expect(0);
     let ledger = Connection::open(pipeline.ledger().join("ledger.db")).unwrap();
-    ledger.execute_batch("UPDATE meta SET value = '99' WHERE key = 'format'").unwrap();
-    stops(pipeline.run(), 1, &["has format 99", "this version reads format"]);
+    ledger.execute_batch("UPDATE meta SET value = '99' WHERE key = 'format'; DROP TABLE closed_streams").unwrap();
+    let advice = ["the version of preflight that made it", "--new-ledger"];
+    stops(pipeline.run(), 1, &["has format 99", "this version reads format", advice[0], advice[1]]);
+    assert!(!ledger.table_exists(None, "closed_streams").unwrap(), "nothing was added to it");
 }
 
 #[test]
@@ -260,4 +312,32 @@ fn a_ledger_is_free_again_when_it_is_dropped() {
     assert!(refusal.contains(&format!("(process {})", std::process::id())), "{refusal}");
     drop(held);
     assert!(open().is_ok());
+}
+
+/// On a full disk the process number cannot be written, which is only for a message.
+#[test]
+fn a_ledger_is_taken_although_the_lock_cannot_say_by_whom() {
+    let pipeline = pipeline(10);
+    fs::create_dir_all(pipeline.ledger()).unwrap();
+    std::os::unix::fs::symlink("/dev/full", pipeline.ledger().join("lock")).unwrap();
+    pipeline.run().expect(0);
+}
+
+/// The name came back although its number had not been taken: the next stream got the same one.
+#[test]
+fn a_stream_name_is_given_only_when_its_number_is_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(directory.path(), "test", "w").unwrap();
+    let database = Connection::open(directory.path().join("ledger.db")).unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE parent (id INTEGER PRIMARY KEY);
+             CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED);
+             CREATE TRIGGER fail AFTER UPDATE ON counters BEGIN INSERT INTO child VALUES (1); END",
+        )
+        .unwrap();
+    ledger.new_stream_name(Tier::Bronze).unwrap_err();
+    database.execute_batch("DROP TRIGGER fail").unwrap();
+    assert!(ledger.new_stream_name(Tier::Bronze).unwrap().ends_with("-1"));
+    assert!(ledger.new_stream_name(Tier::Bronze).unwrap().ends_with("-2"));
 }

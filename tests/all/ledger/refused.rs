@@ -115,6 +115,41 @@ fn refused_rows_among_undone_commits_leave_no_gap() {
     assert!(refused["rule"].as_str().unwrap().starts_with("offvia-booking@"), "{refused:?}");
 }
 
+/// Rows for quarantine were laid out for the table as it is now, but bound to a stream that keeps the earlier layout:
+/// values ended in columns of other names, or had no column.
+#[test]
+fn refused_rows_fit_the_quarantine_stream_of_the_run_before() {
+    let pipeline = with_undone_commits();
+    let database = Connection::open(pipeline.database()).unwrap();
+    database
+        .execute_batch(
+            "ALTER TABLE poisoned_events RENAME TO old;
+             CREATE TABLE poisoned_events (rule TEXT, extra TEXT, error_stage TEXT, source_message_id TEXT, raw_bytes BLOB,
+               error_reason TEXT, raw_payload TEXT, received_timestamp TEXT, error_code TEXT, attributes TEXT,
+               publish_timestamp TEXT, ordering_key TEXT, delivery_attempt INTEGER, event_version TEXT, rule_digest TEXT);
+             DROP TABLE old",
+        )
+        .unwrap();
+    pipeline.run().expect(0);
+    let tiers = expect_exact(&pipeline, "with a table of another order");
+    for row in &tiers.quarantine[1..] {
+        assert_eq!(row["error_code"], "refused_by_table", "{row:?}");
+        assert!(row["error_reason"].as_str().unwrap().contains("CHECK constraint failed"), "{row:?}");
+        assert!(row["rule"].as_str().unwrap().starts_with("offvia-booking@"), "{row:?}");
+    }
+}
+
+/// The same when the pipeline file names another table by now.
+#[test]
+fn refused_rows_go_to_the_quarantine_table_that_their_stream_is_for() {
+    let pipeline = with_undone_commits().set("quarantine.table=elsewhere");
+    let database = Connection::open(pipeline.database()).unwrap();
+    database.execute_batch("CREATE TABLE elsewhere (error_stage TEXT, error_reason TEXT, raw_payload TEXT)").unwrap();
+    pipeline.run().expect(0);
+    expect_exact(&pipeline, "with another table");
+    assert_eq!(tables::count(&pipeline.database(), "elsewhere"), 0);
+}
+
 #[test]
 fn killed_while_rows_are_refused_a_worker_ends_exact() {
     for (point, most) in [(failpoint::ENTRY_REPLACED, 3), (failpoint::ROWS_APPENDED, 11), (failpoint::ENTRY_DONE, 8)] {

@@ -1,8 +1,8 @@
 //! Append at an offset: the rows and the stream's new end in one transaction.
 
 use super::super::{AppendError, Appended, Entry};
-use super::{encode, schema, streams};
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use super::{encode, may_pass, schema, streams};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 /// Appends entries in order. Either an entry's rows are all there afterwards, or none is.
 pub(super) fn append(connection: &mut Connection, entries: &[Entry]) -> Vec<Result<Appended, AppendError>> {
@@ -23,10 +23,40 @@ pub(super) fn append(connection: &mut Connection, entries: &[Entry]) -> Vec<Resu
             savepoint.commit().map_err(failure)?;
             results.push(result);
         }
-        transaction.commit().map_err(failure)?;
-        Ok(results)
+        match transaction.execute_batch("COMMIT") {
+            Ok(()) => Ok(results),
+            Err(error) if is_refusal(&error) => Ok(refused_at_commit(&transaction, entries, &error)),
+            Err(error) => Err(failure(error)),
+        }
     };
     attempt(connection).unwrap_or_else(|error| vec![Err(error); entries.len()])
+}
+
+/// A constraint that is checked only at the commit names no row. The tables that break it are looked for, so that no
+/// other one is blamed; the transaction is still open, and ends with nothing written.
+fn refused_at_commit(
+    transaction: &Transaction<'_>,
+    entries: &[Entry],
+    error: &rusqlite::Error,
+) -> Vec<Result<Appended, AppendError>> {
+    let breaks = |entry: &Entry| {
+        let sql = format!("PRAGMA foreign_key_check({})", schema::quote(&entry.layout.table));
+        transaction.prepare(&sql).and_then(|mut statement| statement.exists([])).unwrap_or(false)
+    };
+    let broken: Vec<bool> = entries.iter().map(breaks).collect();
+    let known = broken.contains(&true);
+    let result = |(entry, broken): (&Entry, bool)| {
+        let table = &entry.layout.table;
+        Err(if broken || !known {
+            AppendError::Fatal(format!(
+                "{error}: table {table} checks a constraint only at the commit, so which row breaks it is not known. \
+                 Declare its foreign key immediate (not DEFERRABLE INITIALLY DEFERRED), then such rows go to quarantine"
+            ))
+        } else {
+            AppendError::Retryable(format!("nothing was written to {table}: the commit failed for another table"))
+        })
+    };
+    entries.iter().zip(broken).map(result).collect()
 }
 
 fn append_one(connection: &Connection, entry: &Entry) -> Result<Appended, AppendError> {
@@ -60,50 +90,54 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
     let table = schema::quote(&entry.layout.table);
     // `OR ABORT` overrules a table whose ON CONFLICT clause would swallow the row, replace another, or end the transaction.
     let sql = format!("INSERT OR ABORT INTO {table} ({}) VALUES ({places})", columns.join(", "));
-    let mut statement = connection.prepare_cached(&sql).map_err(failure)?;
+    let mut statement = connection.prepare_cached(&sql).map_err(|error| unfit(entry, error))?;
     let mut refused = Vec::new();
     for (index, row) in entry.rows.iter().enumerate() {
-        encode::decode(row, |column, cell| statement.raw_bind_parameter(column + 1, cell.bind()))
-            .map_err(|error| AppendError::Fatal(format!("a row of the ledger cannot be read: {error}")))?
-            .map_err(failure)?;
-        match statement.raw_execute().map_err(failure) {
+        let bound = encode::decode(row, |column, cell| statement.raw_bind_parameter(column + 1, cell.bind()))
+            .map_err(|error| AppendError::Fatal(format!("a row of the ledger cannot be read: {error}")))?;
+        match bound.and_then(|()| statement.raw_execute()) {
             Ok(0) => refused.push((index, "a trigger of the table dropped the row".to_owned())),
             Ok(_) => {}
             // A trigger that rolls back has undone the rows before, and the rows after it would be written outside of any
             // transaction: twice, once the entry is sent again.
-            Err(AppendError::Rows(why)) if connection.is_autocommit() => {
-                let why = why.first().map_or("", |(_, why)| why);
+            Err(error) if is_refusal(&error) && connection.is_autocommit() => {
                 return Err(AppendError::Fatal(format!(
-                    "the table ended the transaction of the append, it rolls the whole transaction back when it refuses a row: {why}"
+                    "the table ended the transaction of the append, it rolls the whole transaction back when it refuses a row: {error}"
                 )));
             }
-            Err(AppendError::Rows(mut why)) => {
-                refused.push((index, why.pop().map_or_else(String::new, |(_, why)| why)));
-            }
-            Err(error) => return Err(error),
+            Err(error) if is_refusal(&error) => refused.push((index, error.to_string())),
+            Err(error) => return Err(failure(error)),
         }
     }
     if refused.is_empty() { Ok(()) } else { Err(AppendError::Rows(refused)) }
 }
 
-/// What a SQLite error means for an append. A row that a constraint refuses is the row's fault; a lock, a full disk
-/// or a failing one may pass; a missing table or column does not.
+/// Whether a constraint or a limit refuses what is written, so that the row is at fault.
+fn is_refusal(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
+    )
+}
+
+/// The rows are encoded for a table and columns that are no longer there.
+fn unfit(entry: &Entry, error: rusqlite::Error) -> AppendError {
+    if may_pass(&error) {
+        return failure(error);
+    }
+    let why = match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg,
+        error => error.to_string(),
+    };
+    AppendError::Fatal(format!(
+        "table {} is not what it was when the ledger took its rows: {why}. Put the table or the column back; or, if \
+         those rows are not wanted, delete the ledger and run with --new-ledger, which reads the source from its start",
+        entry.layout.table
+    ))
+}
+
+/// What a SQLite error that is no row's fault means for an append.
 #[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
 fn failure(error: rusqlite::Error) -> AppendError {
-    let rusqlite::Error::SqliteFailure(code, _) = &error else {
-        return AppendError::Fatal(error.to_string());
-    };
-    match code.code {
-        ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig => {
-            AppendError::Rows(vec![(0, error.to_string())])
-        }
-        ErrorCode::DatabaseBusy
-        | ErrorCode::DatabaseLocked
-        | ErrorCode::DiskFull
-        | ErrorCode::SystemIoFailure
-        | ErrorCode::OutOfMemory
-        | ErrorCode::CannotOpen
-        | ErrorCode::SchemaChanged => AppendError::Retryable(error.to_string()),
-        _ => AppendError::Fatal(error.to_string()),
-    }
+    if may_pass(&error) { AppendError::Retryable(error.to_string()) } else { AppendError::Fatal(error.to_string()) }
 }

@@ -38,8 +38,8 @@ impl Sqlite {
                 retryable: false,
             })?;
         }
-        let connection = Connection::open(plain(path)).map_err(|error| failed("cannot open ", path, &error))?;
-        let identity = streams::prepare(&connection, BUSY).map_err(|error| failed("cannot use ", path, &error))?;
+        let connection = Connection::open(plain(path)).map_err(|error| not_opened("cannot open ", path, &error))?;
+        let identity = streams::prepare(&connection, BUSY).map_err(|error| not_opened("cannot use ", path, &error))?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)), path: path.to_owned(), identity })
     }
 
@@ -48,15 +48,11 @@ impl Sqlite {
         if !path.exists() {
             return Ok(None);
         }
-        let failed = |error: rusqlite::Error| failed("cannot read ", path, &error);
+        let failed = |error: rusqlite::Error| not_opened("cannot read ", path, &error);
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
         let connection = Connection::open_with_flags(plain(path), flags).map_err(failed)?;
+        connection.busy_timeout(BUSY).map_err(failed)?;
         schema::tables(&connection).map(Some).map_err(failed)
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// An id that the database carries in itself, so that a ledger knows its warehouse wherever it is moved.
@@ -158,12 +154,34 @@ impl Sqlite {
 }
 
 fn failed(what: &str, path: &Path, error: &rusqlite::Error) -> WarehouseError {
+    WarehouseError { text: format!("{what}SQLite database {}: {error}", path.display()), retryable: may_pass(error) }
+}
+
+fn not_opened(what: &str, path: &Path, error: &rusqlite::Error) -> WarehouseError {
+    WarehouseError { retryable: may_open_later(error), ..failed(what, path, error) }
+}
+
+/// Whether a failure may pass by itself: another program holds the database, its disk is full or fails, memory or file
+/// handles are short.
+pub(crate) fn may_pass(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode as Code;
-    let retryable = matches!(
+    matches!(
         error.sqlite_error_code(),
-        Some(Code::DatabaseBusy | Code::DatabaseLocked | Code::DiskFull | Code::SystemIoFailure)
-    );
-    WarehouseError { text: format!("{what}SQLite database {}: {error}", path.display()), retryable }
+        Some(
+            Code::DatabaseBusy
+                | Code::DatabaseLocked
+                | Code::DiskFull
+                | Code::SystemIoFailure
+                | Code::OutOfMemory
+                | Code::CannotOpen
+                | Code::SchemaChanged
+        )
+    )
+}
+
+/// The same where a database is opened: a file that cannot be opened at all is a wrong path or a missing permission.
+pub(crate) fn may_open_later(error: &rusqlite::Error) -> bool {
+    may_pass(error) && error.sqlite_error_code() != Some(rusqlite::ErrorCode::CannotOpen)
 }
 
 /// The path as SQLite takes nothing but a path: `:memory:` and `file:…?mode=memory` would be databases that are gone at the

@@ -94,11 +94,24 @@ pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<
     Ok(if columns.is_empty() { None } else { Some(columns) })
 }
 
-/// Every table with its columns.
+/// Every table with its columns, except virtual tables of modules that are not part of this SQLite: they cannot be read,
+/// nor be written to.
 pub(super) fn tables(connection: &Connection) -> rusqlite::Result<Vec<(String, Vec<TableColumn>)>> {
-    let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
-    let names = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
-    names.into_iter().map(|name| Ok((name.clone(), columns(connection, &name)?.unwrap_or_default()))).collect()
+    let mut statement = connection.prepare(
+        "SELECT name, sql LIKE 'CREATE VIRTUAL TABLE%' FROM sqlite_schema WHERE type = 'table' AND sql IS NOT NULL",
+    )?;
+    let names = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<Vec<(String, bool)>>>()?;
+    let mut tables = Vec::with_capacity(names.len());
+    for (name, is_virtual) in names {
+        match columns(connection, &name) {
+            Ok(columns) => tables.push((name, columns.unwrap_or_default())),
+            Err(_) if is_virtual => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(tables)
 }
 
 #[cfg(test)]
@@ -133,6 +146,22 @@ mod tests {
         assert_eq!(columns.len(), 2);
         assert!(!columns[0].nullable && columns[1].nullable);
         assert_eq!(super::columns(&connection, "other").unwrap(), None);
+    }
+
+    #[test]
+    fn a_virtual_table_without_its_module_does_not_hide_the_others() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE t (a TEXT);
+                 PRAGMA writable_schema = ON;
+                 INSERT INTO sqlite_schema VALUES ('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING no_such(a)');
+                 PRAGMA writable_schema = RESET;",
+            )
+            .unwrap();
+        assert!(super::columns(&connection, "v").unwrap_err().to_string().contains("no such module"));
+        let names: Vec<String> = tables(&connection).unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["t"]);
     }
 
     #[test]

@@ -34,12 +34,16 @@ pub(super) fn create(connection: &Connection, name: &str, table: &str) -> rusqli
     Ok(())
 }
 
-pub(super) fn finalize(connection: &Connection, name: &str) -> rusqlite::Result<Option<u64>> {
-    connection
+/// In a transaction of its own: `query_row` ends after the first row and would not tell that the commit failed.
+pub(super) fn finalize(connection: &mut Connection, name: &str) -> rusqlite::Result<Option<u64>> {
+    let transaction = connection.transaction()?;
+    let rows = transaction
         .query_row("UPDATE preflight_streams SET finalized = 1 WHERE name = ?1 RETURNING row_count", [name], |row| {
             row_count(row, 0)
         })
-        .optional()
+        .optional()?;
+    transaction.commit()?;
+    Ok(rows)
 }
 
 /// Rows of a stream, and whether it is finalized; none if there is no such stream.
