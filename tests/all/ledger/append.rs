@@ -209,20 +209,6 @@ async fn a_constraint_that_is_checked_at_the_commit_blames_its_table_and_no_row(
     assert_eq!(results, [Ok(Appended::Written), Ok(Appended::Written)], "nothing of the first send was kept");
 }
 
-/// SQLite refuses it when it is bound, before the row is inserted: that counted as row 0.
-#[tokio::test]
-#[ignore = "takes 3 GB of memory: SQLite's limit is 1 GB for a value"]
-async fn a_value_that_is_too_big_to_bind_is_its_own_rows_fault() {
-    let target = Target::new("id BLOB").await;
-    let big = vec![0_u8; 1_000_000_001];
-    let mut rows = RowSet::default();
-    for (event, value) in [(0, &b"small"[..]), (1, &big)] {
-        rows.push(event, usize::MAX, |bytes| encode(bytes, [ValueRef::Bytes(value)])).unwrap();
-    }
-    let entry = Entry { rows: Arc::new(rows), ..entry("t", 0, &[]) };
-    assert_eq!(refused(target.append_all(vec![entry]).await.remove(0)), [1]);
-}
-
 /// The count came back although the commit had failed: the stream was still open.
 #[tokio::test]
 async fn a_stream_that_could_not_be_finalized_is_not_said_to_be() {
