@@ -508,6 +508,16 @@ fn each_of_several_pipelines_says_why_it_failed() {
     }
 }
 
+/// The first had read and written before the second was looked at.
+#[test]
+fn no_pipeline_begins_while_another_would_be_refused() {
+    let (good, bad) = (offvia(), offvia());
+    std::fs::remove_file(bad.input()).unwrap();
+    let ended = preflight(["run", text(&good.file()), text(&bad.file())]).expect(2);
+    assert!(ended.stderr.contains(text(&bad.input())), "{}", ended.stderr);
+    assert!(!good.database().exists());
+}
+
 #[test]
 fn completions_know_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -2,7 +2,7 @@
 
 use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
-use crate::pipeline::{Counts, Options, Report, RunError, Stop, run as run_pipeline};
+use crate::pipeline::{Counts, Options, Report, RunError, Stop, refusals, run as run_pipeline};
 use crate::telemetry::progress::Bar;
 use crate::time::SystemClock;
 use crate::warehouse::sqlite::table_name;
@@ -36,6 +36,18 @@ pub(super) fn run(args: &RunArgs) -> Ended {
         match args.pipeline.load(file) {
             Ok(config) => configs.push((file, config)),
             Err(error) => return Ended::Refused(error.into()),
+        }
+    }
+    // Of several pipelines none begins while another would be refused.
+    if configs.len() > 1 {
+        let errors = configs.iter().filter_map(|(file, config)| {
+            let error = args.pipeline.locate(file, refusals(config)?);
+            Some(anyhow::Error::from(error).context(config.name.clone()))
+        });
+        let mut errors: Vec<anyhow::Error> = errors.collect();
+        if let Some(last) = errors.pop() {
+            errors.iter().for_each(output::error);
+            return Ended::Refused(last);
         }
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {

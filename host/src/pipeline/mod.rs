@@ -16,6 +16,6 @@ pub mod report;
 pub mod retry;
 pub mod run;
 
-pub use prepare::{Prepared, prepare};
+pub use prepare::{Prepared, prepare, refusals};
 pub use report::{Counts, Report, Tally};
 pub use run::{Options, RunError, Stop, run};

@@ -27,6 +27,15 @@ pub fn prepare(config: &Config) -> Result<Prepared, ConfigError> {
     prepare_for(config, inspect(config))
 }
 
+/// What a run of this pipeline would refuse, as far as it can be told now: a database that another program holds is
+/// waited for by the run itself.
+pub fn refusals(config: &Config) -> Option<ConfigError> {
+    match inspect(config) {
+        Err(error) if error.retryable => None,
+        live => prepare_for(config, live).err(),
+    }
+}
+
 /// The live tables, or why they cannot be read.
 pub(super) fn inspect(config: &Config) -> Result<Option<Vec<LiveTable>>, WarehouseError> {
     let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
