@@ -1,7 +1,7 @@
 //! `preflight check`: all refusals, no event read.
 
 use super::{Ended, PipelineArgs, output};
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
 use crate::pipeline::{Prepared, prepare};
 use crate::warehouse::sqlite::create_statement;
 use clap::Args;
@@ -20,7 +20,10 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn check(args: &CheckArgs) -> Ended {
-    let checked = args.pipeline.load(&args.file).and_then(|config| Ok((prepare_named(&config, args)?, config)));
+    let checked = args.pipeline.load(&args.file).and_then(|(config, layers)| {
+        let prepared = prepare(&config).map_err(|error| layers.locate(error))?;
+        Ok((prepared, config))
+    });
     match checked {
         Ok((prepared, config)) => {
             passed(args, &config, &prepared);
@@ -34,11 +37,6 @@ pub(super) fn check(args: &CheckArgs) -> Ended {
         }
         Err(error) => Ended::Refused(error.into()),
     }
-}
-
-/// Prepares the pipeline; problems found there get the file and line of their keys too.
-fn prepare_named(config: &Config, args: &CheckArgs) -> Result<Prepared, ConfigError> {
-    prepare(config).map_err(|error| args.pipeline.locate(&args.file, error))
 }
 
 fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {

@@ -11,7 +11,7 @@ mod test;
 
 use crate::config::{Config, ConfigError, Layers};
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PREFLIGHT_COMMIT"), ")");
@@ -55,18 +55,10 @@ struct PipelineArgs {
 }
 
 impl PipelineArgs {
-    fn load(&self, file: &std::path::Path) -> Result<Config, ConfigError> {
-        Config::load(file, &self.overlays, &self.settings)
-    }
-
-    /// Gives the problems of a prepared pipeline the file and line of their keys.
-    fn locate(&self, file: &std::path::Path, mut error: ConfigError) -> ConfigError {
-        if let Ok(layers) = Layers::load(file, &self.overlays, &self.settings) {
-            for problem in &mut error.0 {
-                problem.origin = layers.origin(&problem.key).map(str::to_owned);
-            }
-        }
-        error
+    /// The pipeline, and the layers it came from: they know the file and line of a key.
+    fn load(&self, file: &Path) -> Result<(Config, Layers), ConfigError> {
+        let layers = Layers::load(file, &self.overlays, &self.settings)?;
+        Ok((Config::from_layers(&layers)?, layers))
     }
 }
 

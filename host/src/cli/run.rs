@@ -1,7 +1,7 @@
 //! `preflight run`: pipelines until their sources end.
 
 use super::{Ended, PipelineArgs, output};
-use crate::config::Config;
+use crate::config::{Config, Layers};
 use crate::pipeline::{Counts, Options, Report, RunError, Stop, refusals, run as run_pipeline};
 use crate::telemetry::progress::Bar;
 use crate::time::SystemClock;
@@ -34,14 +34,14 @@ pub(super) fn run(args: &RunArgs) -> Ended {
     let mut configs = Vec::new();
     for file in &args.files {
         match args.pipeline.load(file) {
-            Ok(config) => configs.push((file, config)),
+            Ok(loaded) => configs.push(loaded),
             Err(error) => return Ended::Refused(error.into()),
         }
     }
     // Of several pipelines none begins while another would be refused.
     if configs.len() > 1 {
-        let errors = configs.iter().filter_map(|(file, config)| {
-            let error = args.pipeline.locate(file, refusals(config)?);
+        let errors = configs.iter().filter_map(|(config, layers)| {
+            let error = layers.locate(refusals(config)?);
             Some(anyhow::Error::from(error).context(config.name.clone()))
         });
         let mut errors: Vec<anyhow::Error> = errors.collect();
@@ -62,7 +62,7 @@ pub(super) fn run(args: &RunArgs) -> Ended {
         let bars = MultiProgress::new();
         let new_ledger = args.new_ledger;
         // Each on a thread of its own: what one loads or reads again at its start does not hold up the others.
-        let runs = configs.iter().map(|(_, config)| {
+        let runs = configs.iter().map(|(config, _)| {
             let (config, stop, bars, handle) = (config.clone(), stop.clone(), bars.clone(), Handle::current());
             tokio::task::spawn_blocking(move || handle.block_on(one(&config, new_ledger, &stop, &bars)))
         });
@@ -96,16 +96,16 @@ async fn one(config: &Config, new_ledger: bool, stop: &Stop, bars: &MultiProgres
     result
 }
 
-fn finish(args: &RunArgs, configs: &[(&PathBuf, Config)], results: Vec<Result<Report, RunError>>) -> Ended {
+fn finish(args: &RunArgs, configs: &[(Config, Layers)], results: Vec<Result<Report, RunError>>) -> Ended {
     let mut failure = None;
-    for ((file, config), result) in configs.iter().zip(results) {
+    for ((config, layers), result) in configs.iter().zip(results) {
         match result {
             Ok(report) if args.json => output::json(&report),
             Ok(report) => output::print(&closing(config, &report)),
             Err(error) => {
                 let refused = matches!(error, RunError::Config(_) | RunError::NewLedger { .. });
                 let error = match error {
-                    RunError::Config(error) => args.pipeline.locate(file, error).into(),
+                    RunError::Config(error) => layers.locate(error).into(),
                     other => anyhow::Error::from(other),
                 };
                 let error = if configs.len() > 1 { error.context(config.name.clone()) } else { error };

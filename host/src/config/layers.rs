@@ -108,6 +108,15 @@ impl Layers {
         self.origins.extend(origins);
     }
 
+    /// Gives problems the file and line of their keys.
+    #[must_use]
+    pub fn locate(&self, mut error: ConfigError) -> ConfigError {
+        for problem in &mut error.0 {
+            problem.origin = self.origin(&problem.key).map(str::to_owned);
+        }
+        error
+    }
+
     /// Where a key was given; where its nearest parent was, for a key that is missing.
     pub fn origin(&self, key: &str) -> Option<&str> {
         let mut key = key;

@@ -18,11 +18,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 impl Config {
-    /// Reads a pipeline file with overlays and `key.path=value` settings.
-    pub fn load(file: &Path, overlays: &[PathBuf], settings: &[String]) -> Result<Self, ConfigError> {
-        Self::from_layers(&Layers::load(file, overlays, settings)?)
-    }
-
     /// Validates merged layers.
     pub fn from_layers(layers: &Layers) -> Result<Self, ConfigError> {
         let raw = raw::parse(layers)?;
@@ -30,12 +25,7 @@ impl Config {
         let config = check.config(raw);
         match config {
             Some(config) if check.problems.is_empty() => Ok(config),
-            _ => {
-                for problem in &mut check.problems {
-                    problem.origin = layers.origin(&problem.key).map(str::to_owned);
-                }
-                Err(ConfigError(check.problems))
-            }
+            _ => Err(layers.locate(ConfigError(check.problems))),
         }
     }
 }

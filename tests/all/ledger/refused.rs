@@ -1,7 +1,7 @@
 //! Rows that a table refuses although every check was made: they are taken out of what was promised, the events go to
 //! quarantine once, and offsets stay without gaps, wherever the worker is killed meanwhile.
 
-use preflight::config::{Config, WarehouseConfig};
+use preflight::config::{Config, Layers, WarehouseConfig};
 use preflight::ledger::Ledger;
 use preflight::pipeline::deliver::{Delivery, SharedLedger};
 use preflight::pipeline::evaluate::{Context, Evaluators};
@@ -49,7 +49,8 @@ fn with_undone_commits() -> Pipeline {
 }
 
 async fn commit_batches(pipeline: &Pipeline) {
-    let config = Config::load(&pipeline.file(), &[], &pipeline.settings).unwrap();
+    let layers = Layers::load(&pipeline.file(), &[""; 0], &pipeline.settings).unwrap();
+    let config = Config::from_layers(&layers).unwrap();
     let prepared = prepare(&config).unwrap();
     let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
     let warehouse = Sqlite::open(path).unwrap();
