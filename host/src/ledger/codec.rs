@@ -4,16 +4,17 @@ use super::LedgerError;
 use crate::event::Event;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// An event as it was judged: what is needed to write it to quarantine if the table refuses its row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Original {
+pub struct Original<'a> {
     /// The event.
-    pub event: Event,
+    pub event: Cow<'a, Event>,
     /// The event version it was routed by, if that could be told.
-    pub version: Option<String>,
+    pub version: Option<Cow<'a, str>>,
     /// Label and digest of the rule that judged it, if one did.
-    pub rule: Option<(String, String)>,
+    pub rule: Option<(Cow<'a, str>, Cow<'a, str>)>,
 }
 
 /// Frames one after another: the length of each, then its bytes.

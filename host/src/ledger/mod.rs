@@ -318,7 +318,7 @@ impl Ledger {
     }
 
     /// The original events of an undone commit, in the order of the micro-batch.
-    pub fn originals(&self, seq: Seq) -> Result<Vec<Original>, LedgerError> {
+    pub fn originals(&self, seq: Seq) -> Result<Vec<Original<'static>>, LedgerError> {
         outbox::originals(&self.connection, seq)
     }
 

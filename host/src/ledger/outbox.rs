@@ -153,10 +153,10 @@ pub(super) fn entries(connection: &Connection, seq: Seq) -> Result<Vec<Entry>, L
 }
 
 /// The original events of a commit.
-pub(super) fn originals(connection: &Connection, seq: Seq) -> Result<Vec<Original>, LedgerError> {
+pub(super) fn originals(connection: &Connection, seq: Seq) -> Result<Vec<Original<'static>>, LedgerError> {
     let blob: Vec<u8> =
         connection.query_row("SELECT originals FROM commits WHERE seq = ?1", [seq], |row| row.get(0))?;
-    Ok(codec::read::<Vec<Original>>(&blob)?.into_iter().flatten().collect())
+    Ok(codec::read::<Vec<Original<'static>>>(&blob)?.into_iter().flatten().collect())
 }
 
 /// Replaces an entry by what is kept of it and moves later undone entries of its stream forward. Returns by how many

@@ -163,7 +163,7 @@ impl Delivery {
                 index: u32::try_from(events.len()).expect("fewer rows are refused than were sent"),
                 event: &original.event,
                 version: original.version.as_deref(),
-                rule: original.rule.as_ref().map(|(label, digest)| (label.as_str(), digest.as_str())),
+                rule: original.rule.as_ref().map(|(label, digest)| (label.as_ref(), digest.as_ref())),
             };
             assembler.quarantine(judged, &original.event.attributes_json(), &rejection);
             refused.reject(&rejection);

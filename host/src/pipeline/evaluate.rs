@@ -5,14 +5,14 @@ use super::assemble::{Assembler, Judged};
 use super::plan::Plan;
 use super::report::Tally;
 use crate::event::Event;
-use crate::ledger::{Frames, Part};
+use crate::ledger::{Frames, Original, Part};
 use crate::rules::judge::Isolation;
 use crate::rules::{Judge, Limits, Rule, RuleSet, Sandbox, fault::SandboxError};
 use crate::source::Batch;
 use crate::verdict::{Rejection, Verdict};
 use crate::warehouse::{RowSet, Tier};
 use futures::future::try_join_all;
-use serde::Serialize;
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -74,14 +74,6 @@ struct Output {
     frames: [Frames; 3],
     originals: Frames,
     tally: Tally,
-}
-
-/// An event as the ledger keeps it; read back as `ledger::Original`.
-#[derive(Serialize)]
-struct OriginalRef<'a> {
-    event: &'a Event,
-    version: Option<&'a str>,
-    rule: Option<(&'a str, &'a str)>,
 }
 
 impl Evaluators {
@@ -172,25 +164,17 @@ fn evaluate(judge: &mut Judge, job: &Job) -> Result<Output, SandboxError> {
     for index in job.range.clone() {
         let event = &job.batch[index];
         let (version, rule, outcome) = judge_one(judge, &job.context.rules, event, &mut assembler.tally)?;
-        let judged = Judged {
-            index: u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events"),
-            event,
-            version: version.as_deref(),
-            rule: rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str())),
-        };
-        assembler.add(judged, rule.map(Arc::as_ref), outcome);
-        originals.push((version, rule));
+        let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
+        let index = u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events");
+        assembler.add(
+            Judged { index, event, version: version.as_deref(), rule: names },
+            rule.map(Arc::as_ref),
+            outcome,
+        );
+        let rule = names.map(|(label, digest)| (label.into(), digest.into()));
+        originals.push(Original { event: Cow::Borrowed(event), version, rule });
     }
     judge.end_batch();
-    let originals: Vec<OriginalRef<'_>> = job.batch[job.range.clone()]
-        .iter()
-        .zip(&originals)
-        .map(|(event, (version, rule))| OriginalRef {
-            event,
-            version: version.as_deref(),
-            rule: rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str())),
-        })
-        .collect();
     let mut frames: [Frames; 3] = Default::default();
     for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {
         if !rows.is_empty() {
@@ -202,7 +186,7 @@ fn evaluate(judge: &mut Judge, job: &Job) -> Result<Output, SandboxError> {
     Ok(Output { rows: assembler.rows, frames, originals: kept, tally: assembler.tally })
 }
 
-type Outcome<'a> = (Option<std::borrow::Cow<'a, str>>, Option<&'a Arc<Rule>>, Result<Verdict, Rejection>);
+type Outcome<'a> = (Option<Cow<'a, str>>, Option<&'a Arc<Rule>>, Result<Verdict, Rejection>);
 
 /// Routes and judges one event.
 fn judge_one<'a>(
