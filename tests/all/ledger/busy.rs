@@ -3,19 +3,19 @@
 use preflight_tests::{Pipeline, Running, bookings, tables};
 use rusqlite::{Connection, TransactionBehavior};
 use std::io::Write;
+use std::path::PathBuf;
 
 fn pipeline() -> Pipeline {
     Pipeline::offvia(bookings::lines(1_000)).warm().set("batch.max_events=100")
 }
 
-/// A run whose first new stream met the lock failed at once, since only appends were tried again.
-#[test]
-fn a_database_that_is_held_for_longer_than_sqlite_waits_is_tried_again() {
+/// Holds a database while a run with new events starts, until the run has said that it tries again.
+fn held_for_a_while(database: impl Fn(&Pipeline) -> PathBuf) {
     let pipeline = pipeline();
     pipeline.write_input(bookings::lines(500));
     pipeline.run().expect(0);
     pipeline.write_input(bookings::lines(1_000));
-    let mut connection = Connection::open(pipeline.database()).unwrap();
+    let mut connection = Connection::open(database(&pipeline)).unwrap();
     let held = connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     let (mut run, _stdin) = Running::start(&pipeline);
     run.wait_for_log("trying again");
@@ -24,19 +24,15 @@ fn a_database_that_is_held_for_longer_than_sqlite_waits_is_tried_again() {
     assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 1_000);
 }
 
+/// A run whose first new stream met the lock failed at once, since only appends were tried again.
+#[test]
+fn a_database_that_is_held_for_longer_than_sqlite_waits_is_tried_again() {
+    held_for_a_while(Pipeline::database);
+}
+
 #[test]
 fn a_ledger_that_a_backup_holds_is_tried_again() {
-    let pipeline = pipeline();
-    pipeline.write_input(bookings::lines(500));
-    pipeline.run().expect(0);
-    pipeline.write_input(bookings::lines(1_000));
-    let mut connection = Connection::open(pipeline.ledger().join("ledger.db")).unwrap();
-    let held = connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-    let (mut run, _stdin) = Running::start(&pipeline);
-    run.wait_for_log("trying again");
-    held.rollback().unwrap();
-    run.finish().expect(0);
-    assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 1_000);
+    held_for_a_while(|pipeline| pipeline.ledger().join("ledger.db"));
 }
 
 #[test]

@@ -10,6 +10,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What a run says of a ledger and a database that do not belong together.
+const DIVERGED: [&str; 2] = ["not of the same time", "restored from a backup"];
+
 fn pipeline(events: usize) -> Pipeline {
     Pipeline::offvia(bookings::lines(events)).warm().set("batch.max_events=50")
 }
@@ -142,7 +145,7 @@ fn a_database_from_a_backup_is_noticed() {
     pipeline.write_input(bookings::lines(200));
     pipeline.run().expect(0);
     copy(&backup, &pipeline.database());
-    stops(pipeline.run(), 1, &["not of the same time", "restored from a backup"]);
+    stops(pipeline.run(), 1, &DIVERGED);
     assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 100);
 }
 
@@ -158,7 +161,7 @@ fn a_database_from_a_backup_is_noticed_after_a_run_without_events() {
     pipeline.run().expect(0);
     pipeline.run().expect(0);
     copy(&backup, &pipeline.database());
-    stops(pipeline.run(), 1, &["not of the same time", "restored from a backup"]);
+    stops(pipeline.run(), 1, &DIVERGED);
 }
 
 #[test]
@@ -170,7 +173,7 @@ fn a_ledger_from_a_backup_is_noticed() {
     pipeline.write_input(bookings::lines(200));
     pipeline.run().expect(0);
     copy(&backup, &pipeline.ledger());
-    stops(pipeline.run(), 1, &["not of the same time", "restored from a backup"]);
+    stops(pipeline.run(), 1, &DIVERGED);
     assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 200, "nothing came twice");
 }
 
@@ -191,7 +194,7 @@ fn a_ledger_from_a_backup_is_noticed_whatever_its_streams_are_called() {
     let in_ones = pipeline.set("batch.max_events=1");
     in_ones.run().expect(0);
     copy(&backup, &in_ones.ledger());
-    stops(in_ones.set("batch.max_events=10").run(), 1, &["not of the same time", "restored from a backup"]);
+    stops(in_ones.set("batch.max_events=10").run(), 1, &DIVERGED);
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn a_ledger_from_a_backup_with_undone_commits_does_not_send_them_again() {
     copy(&pipeline.ledger(), &backup);
     pipeline.run().expect(0);
     copy(&backup, &pipeline.ledger());
-    stops(pipeline.run(), 1, &["not of the same time", "restored from a backup"]);
+    stops(pipeline.run(), 1, &DIVERGED);
     assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 400);
 }
 
@@ -220,7 +223,7 @@ fn a_database_from_a_backup_is_noticed_before_undone_commits_are_sent() {
     assert!(pipeline.run().was_killed());
     pipeline.environment.clear();
     copy(&backup, &pipeline.database());
-    stops(pipeline.run(), 1, &["not of the same time", "restored from a backup"]);
+    stops(pipeline.run(), 1, &DIVERGED);
     assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 100, "nothing was written");
 }
 
