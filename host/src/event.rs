@@ -5,6 +5,9 @@ use crate::verdict::Rejection;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+/// What is kept of a payload that is above a limit, bytes: enough to see what it was.
+pub const KEPT: usize = 64 * 1024;
+
 /// An event. The payload is never re-encoded: quarantine and bronze keep it byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {

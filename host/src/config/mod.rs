@@ -69,6 +69,15 @@ pub enum SourceConfig {
     },
 }
 
+impl SourceConfig {
+    /// How events stand in it.
+    pub const fn format(&self) -> Format {
+        match self {
+            Self::File { format, .. } | Self::Stdin { format } => *format,
+        }
+    }
+}
+
 /// How events stand in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

@@ -3,20 +3,15 @@
 use super::plan::{HostTable, Plan};
 use super::report::Tally;
 use crate::digest::Digest;
-use crate::event::Event;
+use crate::event::{Event, KEPT};
 use crate::row::{Row, Value, ValueRef};
 use crate::rules::Rule;
+use crate::rules::manifest::NAME;
 use crate::time::{DAY, Micros};
 use crate::verdict::{Rejection, Verdict, stage};
 use crate::warehouse::sqlite::encode;
 use crate::warehouse::{HostColumn, RowSet, Source, Tier};
 use std::borrow::Cow;
-
-/// What is kept of a payload whose quarantine row would be above the limit, bytes.
-const KEPT: usize = 64 * 1024;
-
-/// An event version above this is no rule's, and is not kept in such a row, bytes.
-const VERSION: usize = 300;
 
 /// BigQuery takes partitions from ten years back to one year ahead.
 const PARTITION_PAST: Micros = 3_652 * DAY;
@@ -118,7 +113,8 @@ impl<'a> Assembler<'a> {
             Digest::of(payload),
         );
         let clipped = Rejection { reason, ..rejection.clone() };
-        let judged = Judged { version: judged.version.filter(|version| version.len() <= VERSION), ..judged };
+        // A longer event version is no rule's.
+        let judged = Judged { version: judged.version.filter(|version| version.len() <= NAME), ..judged };
         let context = Context {
             text: String::from_utf8_lossy(kept),
             bytes: kept,

@@ -280,7 +280,7 @@ impl Planner {
     }
 
     /// Refuses host columns that the table cannot take.
-    fn host_fits(&mut self, table: &[TableColumn], host: &BTreeMap<String, HostColumn>, name: &str) {
+    fn host_fits(&mut self, table: &[TableColumn], host: &BTreeMap<String, HostColumn>, silver: &str) {
         for column in table {
             let Some(value) = host_column(host, &column.name) else { continue };
             let configured = host.keys().find(|name| name.eq_ignore_ascii_case(&column.name));
@@ -294,7 +294,7 @@ impl Planner {
             }
         }
         for missing in host.keys().filter(|name| !table.iter().any(|c| c.name.eq_ignore_ascii_case(name))) {
-            let what = format!("table {} has no such column", table_name(name));
+            let what = format!("table {} has no such column", table_name(silver));
             self.refuse(key_path(&["silver", "host_columns", missing]), what);
         }
     }

@@ -44,10 +44,11 @@ pub(super) fn classify(error: &wasmtime::Error, guest: &mut Guest) -> Result<Fau
             FaultCode::Panic,
             guest.last_words.take().unwrap_or_else(|| "the rule reached `unreachable` without last words".into()),
         ),
-        Trap::StringOutOfBounds | Trap::ListOutOfBounds | Trap::InvalidChar | Trap::InvalidDiscriminant => {
-            Fault::new(FaultCode::Abi, format!("the rule broke the component ABI: {trap}"))
-        }
-        Trap::UnalignedPointer => Fault::new(FaultCode::Abi, format!("the rule broke the component ABI: {trap}")),
+        Trap::StringOutOfBounds
+        | Trap::ListOutOfBounds
+        | Trap::InvalidChar
+        | Trap::InvalidDiscriminant
+        | Trap::UnalignedPointer => Fault::new(FaultCode::Abi, format!("the rule broke the component ABI: {trap}")),
         // Also a panic there: a panic hook calls `log.panicked`.
         Trap::CannotLeaveComponent => Fault::new(
             FaultCode::Abi,

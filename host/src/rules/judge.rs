@@ -92,15 +92,11 @@ impl Judge {
                 self.instances.len() - 1
             }
         };
-        let result = self.call(index, event)?;
+        let result = self.instances[index].judge(&self.sandbox, &self.limits, event)?;
         if result.is_err() {
             self.instances.swap_remove(index);
         }
         Ok(result)
-    }
-
-    fn call(&mut self, index: usize, event: &Event) -> Result<Result<Verdict, Fault>, SandboxError> {
-        self.instances[index].judge(&self.sandbox, &self.limits, event)
     }
 
     fn alone(&self, rule: &Arc<Rule>, event: &Event) -> Result<Result<Verdict, Fault>, SandboxError> {

@@ -23,7 +23,7 @@ pub struct Manifest {
 }
 
 /// Longest name of anything, bytes. BigQuery's limit for a column name.
-const NAME: usize = 300;
+pub const NAME: usize = 300;
 
 impl Manifest {
     /// Checks what `describe` returned. Every contradiction is named, not only the first.

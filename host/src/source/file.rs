@@ -5,7 +5,7 @@ use super::position::{self, FilePosition, Found};
 use super::{Batch, OpenError, Progress, Settings, SourceError, envelope};
 use crate::config::Format;
 use crate::digest::Running;
-use crate::event::Event;
+use crate::event::{Event, KEPT};
 use crate::ledger::LedgerError;
 use crate::rules::convert::REASON;
 use crate::time::{Micros, from_system};
@@ -142,7 +142,6 @@ impl Reader {
     /// next time; what was taken from a pipe is nowhere else, so all of it is given out first, also before an error.
     pub fn next_batch(
         &mut self,
-        format: Format,
         settings: &Settings,
         progress: &Progress,
         stop: &AtomicBool,
@@ -190,7 +189,7 @@ impl Reader {
                     continue;
                 }
             };
-            if let Some(event) = self.event(format, settings, line, received_time) {
+            if let Some(event) = self.event(settings, line, received_time) {
                 weight += event.weight();
                 events.push(event);
                 oldest.get_or_insert_with(Instant::now);
@@ -244,7 +243,7 @@ impl Reader {
         let position = FilePosition {
             offset: remembered.offset,
             line: self.line,
-            digest: position::digest_text(&self.splitter.digest()?),
+            digest: self.splitter.digest()?.to_string(),
             generation: remembered.generation,
             open_line: remembered.open_line,
         };
@@ -253,7 +252,7 @@ impl Reader {
 
     /// An event from a line. None for what ends a line judged before the file grew: a newline, perhaps with a carriage
     /// return before it, or as yet only that.
-    fn event(&mut self, format: Format, settings: &Settings, line: Line, received_time: Micros) -> Option<Event> {
+    fn event(&mut self, settings: &Settings, line: Line, received_time: Micros) -> Option<Event> {
         if let Some(remembered) = &mut self.remembered {
             remembered.offset += line.consumed;
             let was_open = std::mem::replace(&mut remembered.open_line, !line.terminated);
@@ -274,11 +273,10 @@ impl Reader {
             refused: None,
         };
         if let Some((size, digest)) = line.too_long {
-            event.refused =
-                Some(too_large(size, line_limit_of(format, settings), &digest.to_string(), event.payload.len()));
+            event.refused = Some(too_large(size, line_limit(settings), &digest.to_string(), event.payload.len()));
             return Some(event);
         }
-        if format == Format::Envelope {
+        if settings.source.format() == Format::Envelope {
             match envelope::parse(&event.payload, &event.message_id, event.publish_time, received_time) {
                 Ok(parsed) => event = parsed,
                 Err(reason) => {
@@ -292,7 +290,7 @@ impl Reader {
         if event.payload.len() > settings.max_payload {
             let digest = crate::digest::Digest::of(&event.payload);
             let size = event.payload.len() as u64;
-            event.payload.truncate(super::lines::KEPT);
+            event.payload.truncate(KEPT);
             event.refused = Some(too_large(size, settings.max_payload, &digest.to_string(), event.payload.len()));
         }
         Some(event)
@@ -307,18 +305,11 @@ fn too_large(size: u64, limit: usize, digest: &str, kept: usize) -> Rejection {
 }
 
 /// The longest line that is held whole. An envelope is longer than its payload: base64, escapes, attributes.
-fn line_limit_of(format: Format, settings: &Settings) -> usize {
-    match format {
+fn line_limit(settings: &Settings) -> usize {
+    match settings.source.format() {
         Format::Lines => settings.max_payload,
         Format::Envelope => settings.max_payload.saturating_mul(2).saturating_add(1 << 20),
     }
-}
-
-fn line_limit(settings: &Settings) -> usize {
-    let format = match settings.source {
-        crate::config::SourceConfig::File { format, .. } | crate::config::SourceConfig::Stdin { format } => format,
-    };
-    line_limit_of(format, settings)
 }
 
 #[cfg(test)]
@@ -348,10 +339,7 @@ mod tests {
     }
 
     fn next(reader: &mut Reader, settings: &Settings) -> Result<Option<Vec<Event>>, SourceError> {
-        let source = match settings.source {
-            SourceConfig::Stdin { format } | SourceConfig::File { format, .. } => format,
-        };
-        let batch = reader.next_batch(source, settings, &Progress::default(), &AtomicBool::new(false));
+        let batch = reader.next_batch(settings, &Progress::default(), &AtomicBool::new(false));
         batch.map(|batch| batch.map(|batch| batch.events))
     }
 

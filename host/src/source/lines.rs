@@ -1,13 +1,12 @@
 //! Bytes into lines, without copying a payload and without holding a line that is too long.
 
 use crate::digest::{Digest, Running};
+use crate::event::KEPT;
 use bytes::{Bytes, BytesMut};
 use std::io::{self, Read};
 
 /// How much is read at once.
 const CHUNK: usize = 256 * 1024;
-/// What is kept of a line above the limit.
-pub(super) const KEPT: usize = 64 * 1024;
 
 /// A line, without its newline. A carriage return before it is part of the line.
 #[derive(Debug, PartialEq)]

@@ -6,7 +6,7 @@ mod file;
 mod lines;
 mod position;
 
-use crate::config::{BatchConfig, Format, SourceConfig};
+use crate::config::{BatchConfig, SourceConfig};
 use crate::event::Event;
 use crate::time::Clock;
 use std::path::PathBuf;
@@ -72,15 +72,11 @@ pub fn open(
     settings: Settings,
     position: impl FnOnce(&str) -> Result<Option<String>, crate::ledger::LedgerError>,
 ) -> Result<Opened, OpenError> {
-    let (path, format) = match &settings.source {
-        SourceConfig::File { path, format } => (Some(path.clone()), *format),
-        SourceConfig::Stdin { format } => (None, *format),
+    let reader = match &settings.source {
+        SourceConfig::File { path, .. } => file::Reader::file(path, &settings, position)?,
+        SourceConfig::Stdin { .. } => file::Reader::stdin(&settings)?,
     };
-    let reader = match path {
-        Some(path) => file::Reader::file(&path, &settings, position)?,
-        None => file::Reader::stdin(&settings).map_err(OpenError::Source)?,
-    };
-    Ok(Opened { reader, format, settings })
+    Ok(Opened { reader, settings })
 }
 
 /// Why a source cannot be opened.
@@ -97,7 +93,6 @@ pub enum OpenError {
 /// A source that was opened and has not started.
 pub struct Opened {
     reader: file::Reader,
-    format: Format,
     settings: Settings,
 }
 
@@ -122,9 +117,9 @@ impl Opened {
         let progress = Arc::new(Progress::default());
         let shown = Arc::clone(&progress);
         thread::Builder::new().name("source".into()).spawn(move || {
-            let Self { mut reader, format, settings } = self;
+            let Self { mut reader, settings } = self;
             loop {
-                let batch = reader.next_batch(format, &settings, &shown, &stop).transpose();
+                let batch = reader.next_batch(&settings, &shown, &stop).transpose();
                 let Some(batch) = batch else { return };
                 let failed = batch.is_err();
                 if sender.blocking_send(batch).is_err() || failed {

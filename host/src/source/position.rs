@@ -4,7 +4,7 @@
 //! `offset` bytes is compared: the same means it is the same file, perhaps grown, and reading goes on at `offset`;
 //! anything else means that it was replaced, and it is read as new, as the next generation.
 
-use crate::digest::{Digest, Running};
+use crate::digest::Running;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -50,13 +50,9 @@ pub(super) fn compare(file: &mut File, position: FilePosition) -> io::Result<Fou
         running.update(&buffer[..got]);
         left -= got as u64;
     }
-    if left == 0 && digest_text(&running.digest()) == position.digest {
+    if left == 0 && running.digest().to_string() == position.digest {
         return Ok(Found::Same(position, running));
     }
     file.seek(SeekFrom::Start(0))?;
     Ok(Found::Replaced { generation: position.generation.saturating_add(1) })
-}
-
-pub(super) fn digest_text(digest: &Digest) -> String {
-    digest.to_string()
 }
