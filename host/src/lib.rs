@@ -17,6 +17,7 @@ pub mod event;
 pub mod fixtures;
 pub mod ledger;
 pub mod pipeline;
+pub mod releases;
 pub mod row;
 pub mod rules;
 pub mod source;

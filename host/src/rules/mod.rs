@@ -10,6 +10,7 @@
 
 pub mod bindings;
 pub mod cache;
+pub mod compare;
 pub mod convert;
 pub mod engine;
 pub mod fault;
