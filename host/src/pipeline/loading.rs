@@ -32,10 +32,16 @@ pub(super) fn components(
             Ok(rule) => {
                 rules.insert(version.clone(), rule);
             }
-            Err(error) => problems.push(Problem::new(config.rules.key(version), format!("{}: {error}", path.display()))),
+            Err(error) => {
+                problems.push(Problem::new(config.rules.key(version), format!("{}: {error}", path.display())))
+            }
         }
     }
-    if problems.is_empty() { Ok(RuleSet::fixed(config.rules.routing.clone(), rules)) } else { Err(ConfigError(problems)) }
+    if problems.is_empty() {
+        Ok(RuleSet::fixed(config.rules.routing.clone(), rules))
+    } else {
+        Err(ConfigError(problems))
+    }
 }
 
 /// Loads a revision of a rule store whole: only if every component of every role passes is there a set.
@@ -87,10 +93,8 @@ impl Loader<'_> {
     fn serving(&mut self, version: &str, roles: &crate::releases::Roles) -> Option<Serving> {
         let active = self.role(version, "active", &roles.active);
         let guard = roles.guard.as_ref().zip(roles.previous).map(|(guard, previous)| {
-            let kind = BesideKind::Guard {
-                expect_rejects: guard.expect_rejects,
-                promoted_at: guard.promoted_at.clone(),
-            };
+            let kind =
+                BesideKind::Guard { expect_rejects: guard.expect_rejects, promoted_at: guard.promoted_at.clone() };
             (self.role(version, "previous", &previous), kind, Share::ALL)
         });
         let shadow = roles.shadow.as_ref().map(|shadow| {
@@ -131,12 +135,7 @@ impl Loader<'_> {
 }
 
 /// A staged component, held to its fixtures.
-fn staged(
-    config: &Config,
-    sandbox: &Arc<Sandbox>,
-    store: &RuleStore,
-    digest: &Digest,
-) -> Result<Arc<Rule>, String> {
+fn staged(config: &Config, sandbox: &Arc<Sandbox>, store: &RuleStore, digest: &Digest) -> Result<Arc<Rule>, String> {
     let cache = CodeCache::new(&config.rules.cache);
     let bytes = store.component(digest, config.limits.component).map_err(|error| error.to_string())?;
     let rule = load::bytes(sandbox, &config.limits, &cache, &bytes).map_err(|error| format!("{digest}: {error}"))?;

@@ -10,7 +10,6 @@ pub mod assemble;
 pub mod beside;
 pub mod deliver;
 pub mod evaluate;
-pub mod failpoint;
 mod loading;
 pub mod plan;
 pub mod prepare;

@@ -1,5 +1,6 @@
 //! Everything that can be refused is refused here, before the first event is read.
 
+use super::beside::differences;
 use super::loading;
 use super::plan::{Plan, plan};
 use crate::config::{Config, ConfigError, Problem, RulesFrom, SourceConfig, WarehouseConfig};
@@ -55,11 +56,7 @@ pub(super) fn current_releases(config: &Config) -> Result<Option<Releases>, Conf
 }
 
 /// The same for live tables that were read already, and for these releases of the store.
-pub(super) fn prepare_for(
-    config: &Config,
-    live: &Live,
-    releases: Option<&Releases>,
-) -> Result<Prepared, ConfigError> {
+pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releases>) -> Result<Prepared, ConfigError> {
     let sandbox = Sandbox::new()
         .map_err(|error| Problem::new("", format!("the sandbox cannot start on this machine: {error:#}")))?;
     let sandbox = Arc::new(sandbox);
@@ -76,15 +73,17 @@ pub(super) fn prepare_for(
 }
 
 /// Holds rules against the live tables.
-pub(super) fn plan_for(
-    config: &Config,
-    rules: &RuleSet,
-    live: &Live,
-) -> Result<(Plan, Vec<NewTable>), ConfigError> {
+pub(super) fn plan_for(config: &Config, rules: &RuleSet, live: &Live) -> Result<(Plan, Vec<NewTable>), ConfigError> {
     let live = live.as_ref().map_err(|error| Problem::new("warehouse.sqlite.path", error.to_string()))?;
     let tables: HashMap<String, &Vec<TableColumn>> =
         live.iter().flatten().map(|(name, columns)| (name.to_ascii_lowercase(), columns)).collect();
     let find = |name: &str| tables.get(&table_name(name).to_ascii_lowercase()).map(|columns| (*columns).clone());
+    if let RulesFrom::Store(_) = config.rules.from
+        && let Some(columns) = tables.get(&table_name(&config.rules.shadow.table).to_ascii_lowercase())
+        && let Some(problem) = differences::unfit(&config.rules.shadow.table, columns)
+    {
+        return Err(problem.into());
+    }
     plan(config, rules, find).map_err(ConfigError)
 }
 

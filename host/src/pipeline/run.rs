@@ -8,13 +8,13 @@
 
 use super::deliver::{DeliverError, Delivery, SharedLedger};
 use super::evaluate::{EvaluateError, Evaluated};
-use super::failpoint;
 use super::prepare::{Prepared, inspect};
 use super::reload::begin;
 use super::report::{Counts, Report, Tally};
 use super::retry::retrying;
 use super::serving::Serving;
 use crate::config::{Config, ConfigError, WarehouseConfig};
+use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::releases::worker::Worker;
 use crate::source::{self, OpenError, Progress, Settings, SourceError};

@@ -52,9 +52,8 @@ impl Serving {
         })
         .map_err(RunError::Thread)?;
         let besides = Arc::new(besides);
-        let evaluators =
-            Evaluators::start(sandbox, &config.limits, config.rules.isolation, config.threads, &besides)
-                .map_err(RunError::Thread)?;
+        let evaluators = Evaluators::start(sandbox, &config.limits, config.rules.isolation, config.threads, &besides)
+            .map_err(RunError::Thread)?;
         let (follower, current) = match begun {
             None => (None, watch::channel(context).1),
             Some(begun) => {

@@ -103,12 +103,7 @@ impl RuleSet {
     }
 
     /// The rules of a store's revision. Pairs are numbered here, in order of event version.
-    pub fn released(
-        routing: Routing,
-        canary_by: By,
-        revision: u64,
-        mut versions: BTreeMap<String, Serving>,
-    ) -> Self {
+    pub fn released(routing: Routing, canary_by: By, revision: u64, mut versions: BTreeMap<String, Serving>) -> Self {
         let served = versions.values_mut().flat_map(|serving| {
             std::iter::once(&mut serving.active).chain(serving.canary.as_mut().map(|(_, served)| served))
         });
@@ -143,13 +138,11 @@ impl RuleSet {
             Ok(version) => version,
             Err(rejection) => return (None, Err(rejection)),
         };
-        let served = match self.versions.get(version.as_ref()) {
-            Some(serving) => Ok(self.choose(serving, event)),
-            None => {
-                let shown = clip(&version, 100);
-                Err(Rejection::by_host(stage::ROUTING, "no_rule", format!("no rule serves event version {shown:?}")))
-            }
-        };
+        let serving = self.versions.get(version.as_ref()).ok_or_else(|| {
+            let shown = clip(&version, 100);
+            Rejection::by_host(stage::ROUTING, "no_rule", format!("no rule serves event version {shown:?}"))
+        });
+        let served = serving.map(|serving| self.choose(serving, event));
         (Some(version), served)
     }
 

@@ -18,7 +18,9 @@ impl Check {
                 self.path("rules.store", &store);
                 Some(RulesFrom::Store(PathBuf::from(store)))
             }
-            _ => self.refuse("rules", "give exactly one of rules.components (a file per event version) and rules.store"),
+            _ => {
+                self.refuse("rules", "give exactly one of rules.components (a file per event version) and rules.store")
+            }
         };
         let isolation = match raw.isolation.as_deref() {
             None | Some("batch") => Isolation::Batch,

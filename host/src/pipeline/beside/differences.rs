@@ -33,9 +33,7 @@ pub fn unfit(name: &str, live: &[TableColumn]) -> Option<Problem> {
     let missing: Vec<String> = table(name)
         .columns
         .into_iter()
-        .filter(|ours| {
-            !live.iter().any(|c| c.name.eq_ignore_ascii_case(&ours.name) && c.holds.contains(&ours.kind))
-        })
+        .filter(|ours| !live.iter().any(|c| c.name.eq_ignore_ascii_case(&ours.name) && c.holds.contains(&ours.kind)))
         .map(|ours| format!("{} {}", ours.name, ours.kind))
         .collect();
     let what = format!("table {name} is there, and lacks {}: name another, it is made when needed", missing.join(", "));
@@ -43,12 +41,7 @@ pub fn unfit(name: &str, live: &[TableColumn]) -> Option<Problem> {
 }
 
 /// Writes findings as they come, until nobody sends any more.
-pub async fn write(
-    warehouse: Sqlite,
-    pipeline: String,
-    name: String,
-    mut findings: mpsc::UnboundedReceiver<Finding>,
-) {
+pub async fn write(warehouse: Sqlite, pipeline: String, name: String, mut findings: mpsc::UnboundedReceiver<Finding>) {
     let table = table(&name);
     let mut some = Vec::with_capacity(AT_ONCE);
     let mut failing = false;

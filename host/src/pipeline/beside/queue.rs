@@ -45,6 +45,9 @@ pub struct Finding {
     pub new: String,
 }
 
+/// Called with a pair whose guard trips, and the reason.
+pub type OnTrip = Box<dyn Fn(&Arc<Pair>, String) + Send>;
+
 /// What the thread needs, and whom it tells.
 pub struct Settings {
     /// Where rules run.
@@ -59,8 +62,8 @@ pub struct Settings {
     pub keep: u64,
     /// Called with what is to be stored.
     pub on_finding: Box<dyn Fn(Finding) + Send>,
-    /// Called when a guard trips.
-    pub on_trip: Box<dyn Fn(&Arc<Pair>, String) + Send>,
+    /// Called when a guard trips, with the reason.
+    pub on_trip: OnTrip,
 }
 
 /// The judging beside.

@@ -16,8 +16,8 @@ use crate::releases::{Change, Releases, RuleStore};
 use crate::rules::{RuleSet, Sandbox};
 use crate::time::{Clock, Micros, format_micros};
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -73,8 +73,7 @@ impl Follower {
     ) -> io::Result<(Self, watch::Receiver<Context>)> {
         let (sender, receiver) = watch::channel(settings.context.clone());
         let mut following = Following::new(settings, messages.0.clone(), sender);
-        let thread =
-            thread::Builder::new().name("reload".into()).spawn(move || following.run(&messages.1))?;
+        let thread = thread::Builder::new().name("reload".into()).spawn(move || following.run(&messages.1))?;
         Ok((Self { messages: messages.0, thread: Some(thread) }, receiver))
     }
 
@@ -182,9 +181,10 @@ impl Following {
         if problem == self.store_problem {
             return;
         }
-        match &problem {
-            Some(what) => tracing::error!("the rule store cannot be read, what serves goes on serving: {what}"),
-            None => tracing::info!("the rule store can be read again"),
+        if let Some(what) = &problem {
+            tracing::error!("the rule store cannot be read, what serves goes on serving: {what}");
+        } else {
+            tracing::info!("the rule store can be read again");
         }
         self.store_problem = problem;
         self.say(true);
@@ -226,7 +226,11 @@ impl Following {
         let (revision, why) = (releases.revision, error.to_string());
         if self.state.failed(releases, why.clone(), self.clock.now()) {
             let served = self.state.served.revision;
-            tracing::error!(revision, served, "a new revision of the rule store is refused, what serves goes on: {why}");
+            tracing::error!(
+                revision,
+                served,
+                "a new revision of the rule store is refused, what serves goes on: {why}"
+            );
         }
         self.say(true);
     }

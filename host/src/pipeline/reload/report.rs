@@ -11,14 +11,14 @@ pub fn serving(rules: &RuleSet) -> BTreeMap<String, Said> {
 }
 
 fn said(serving: &Serving) -> Said {
-    let rule = |rule: &Rule| ServedRule { rule: rule.label.clone(), digest: rule.digest };
-    let mut roles = BTreeMap::from([("active".to_owned(), rule(&serving.active.rule))]);
+    let named = |rule: &Rule| ServedRule { rule: rule.label.clone(), digest: rule.digest };
+    let mut roles = BTreeMap::from([("active".to_owned(), named(&serving.active.rule))]);
     for beside in &serving.active.beside {
         let role = if beside.kind == BesideKind::Shadow { "shadow" } else { "previous" };
-        roles.insert(role.to_owned(), rule(&beside.rule));
+        roles.insert(role.to_owned(), named(&beside.rule));
     }
     if let Some((_, canary)) = &serving.canary {
-        roles.insert("canary".to_owned(), rule(&canary.rule));
+        roles.insert("canary".to_owned(), named(&canary.rule));
     }
     Said { roles }
 }

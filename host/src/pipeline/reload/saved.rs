@@ -71,8 +71,7 @@ mod tests {
 
     fn promoted() -> (Releases, Digest, Digest) {
         let (old, new) = (Digest::of(b"old"), Digest::of(b"new"));
-        let promote =
-            |digest| Change::Promote { digest, events: "1".into(), expect_rejects: false, force: false };
+        let promote = |digest| Change::Promote { digest, events: "1".into(), expect_rejects: false, force: false };
         let releases = Releases::default().after(&promote(old), "", "", "").unwrap();
         (releases.after(&promote(new), "", "", "").unwrap(), old, new)
     }
