@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// How often the store is looked at.
-const POLL: Duration = Duration::from_millis(200);
+const POLL: Duration = Duration::from_millis(50);
 /// How often a worker says that it is there.
 const HEARTBEAT: Micros = 1_000_000;
 /// What a build's priority is below that of the serving threads (nice): it takes a fourth of a busy core.
