@@ -13,3 +13,4 @@ mod load;
 mod payloads;
 mod sandbox;
 mod source;
+mod swap;

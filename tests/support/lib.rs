@@ -6,13 +6,17 @@ pub mod disk;
 pub mod events;
 pub mod goldens;
 pub mod guest;
+pub mod handmade;
 pub mod paths;
 pub mod pipeline;
 pub mod running;
+pub mod swap;
 pub mod tables;
 
 pub use booking::Booking;
 pub use disk::SmallDisk;
 pub use guest::Guest;
+pub use handmade::Toy;
 pub use pipeline::{Ended, Pipeline};
 pub use running::Running;
+pub use swap::Following;
