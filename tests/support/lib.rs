@@ -8,6 +8,7 @@ pub mod goldens;
 pub mod guest;
 pub mod paths;
 pub mod pipeline;
+pub mod rule_store;
 pub mod running;
 pub mod tables;
 
@@ -15,4 +16,5 @@ pub use booking::Booking;
 pub use disk::SmallDisk;
 pub use guest::Guest;
 pub use pipeline::{Ended, Pipeline};
+pub use rule_store::Store;
 pub use running::Running;
