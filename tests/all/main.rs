@@ -11,6 +11,7 @@ mod goldens;
 mod ledger;
 mod load;
 mod payloads;
+mod releases;
 mod sandbox;
 mod source;
 mod swap;
