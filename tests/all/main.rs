@@ -14,3 +14,4 @@ mod payloads;
 mod releases;
 mod sandbox;
 mod source;
+mod swap;
