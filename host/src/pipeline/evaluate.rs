@@ -1,5 +1,4 @@
-//! Judging micro-batches on all cores. A micro-batch is cut into one part per thread, and the parts come back in
-//! order: the rows are the same with one thread and with many.
+//! Judging micro-batches: each part of one becomes rows and counts on its thread, and the parts are joined in order.
 
 use super::assemble::{Assembler, Judged};
 use super::plan::Plan;
@@ -7,7 +6,7 @@ use super::report::Tally;
 use crate::event::Event;
 use crate::ledger::{Frames, Original, Part};
 use crate::rules::judge::Isolation;
-use crate::rules::{Judge, Limits, Rule, RuleSet, Sandbox, fault::SandboxError};
+use crate::rules::{Judge, JudgePool, Limits, Rule, RuleSet, Sandbox, fault::SandboxError};
 use crate::source::Batch;
 use crate::verdict::{Rejection, Verdict};
 use crate::warehouse::{RowSet, Tier};
@@ -15,20 +14,10 @@ use futures::future::try_join_all;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
-use tokio::sync::oneshot;
-
-/// Native stack of a thread that runs guests: theirs is 512 KiB, the rest is the host's.
-const STACK: usize = 4 << 20;
-/// Below this many events a part is not worth its thread.
-const SMALLEST: usize = 64;
+use std::sync::Arc;
 
 /// Threads that judge events.
-pub struct Evaluators {
-    jobs: mpsc::Sender<Job>,
-    threads: NonZeroUsize,
-}
+pub struct Evaluators(JudgePool);
 
 /// What judging needs: fixed for a micro-batch from the moment it is submitted.
 #[derive(Clone)]
@@ -62,13 +51,6 @@ pub enum EvaluateError {
     ThreadEnded,
 }
 
-struct Job {
-    batch: Arc<Vec<Event>>,
-    range: Range<usize>,
-    context: Context,
-    reply: oneshot::Sender<Result<Output, SandboxError>>,
-}
-
 struct Output {
     rows: [RowSet; 3],
     frames: [Frames; 3],
@@ -84,22 +66,7 @@ impl Evaluators {
         isolation: Isolation,
         threads: NonZeroUsize,
     ) -> std::io::Result<Self> {
-        let (jobs, queue) = mpsc::channel::<Job>();
-        let queue = Arc::new(Mutex::new(queue));
-        for number in 0..threads.get() {
-            let mut judge = Judge::new(Arc::clone(sandbox), limits.clone(), isolation);
-            let queue = Arc::clone(&queue);
-            thread::Builder::new().name(format!("judge-{number}")).stack_size(STACK).spawn(move || {
-                loop {
-                    let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(job) = job else { return };
-                    let output = evaluate(&mut judge, &job);
-                    // Nobody waits for it when the pipeline has failed meanwhile.
-                    job.reply.send(output).ok();
-                }
-            })?;
-        }
-        Ok(Self { jobs, threads })
+        JudgePool::start(sandbox, limits, isolation, threads).map(Self)
     }
 
     /// Hands a micro-batch to the threads at once; the future gives the result.
@@ -109,17 +76,8 @@ impl Evaluators {
         context: &Context,
     ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
         let Batch { events, position } = batch;
-        let size = events.len().div_ceil(self.threads.get()).max(SMALLEST);
-        let events = Arc::new(events);
-        let mut waiting = Vec::new();
-        for start in (0..events.len()).step_by(size) {
-            let (reply, output) = oneshot::channel();
-            let range = start..events.len().min(start + size);
-            let job = Job { batch: Arc::clone(&events), range, context: context.clone(), reply };
-            // If every thread is gone the reply is dropped with the job, which the receiver sees.
-            self.jobs.send(job).ok();
-            waiting.push(output);
-        }
+        let context = context.clone();
+        let waiting = self.0.submit(events, move |judge, events, range| evaluate(judge, events, range, &context));
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
             join(outputs, position)
@@ -158,12 +116,17 @@ fn join(
     Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position })
 }
 
-fn evaluate(judge: &mut Judge, job: &Job) -> Result<Output, SandboxError> {
-    let mut assembler = Assembler::new(&job.context.plan);
-    let mut originals = Vec::with_capacity(job.range.len());
-    for index in job.range.clone() {
-        let event = &job.batch[index];
-        let (version, rule, outcome) = judge_one(judge, &job.context.rules, event, &mut assembler.tally)?;
+fn evaluate(
+    judge: &mut Judge,
+    events: &[Event],
+    range: Range<usize>,
+    context: &Context,
+) -> Result<Output, SandboxError> {
+    let mut assembler = Assembler::new(&context.plan);
+    let mut originals = Vec::with_capacity(range.len());
+    for index in range {
+        let event = &events[index];
+        let (version, rule, outcome) = judge_one(judge, &context.rules, event, &mut assembler.tally)?;
         let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
         let index = u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events");
         assembler.add(
@@ -174,7 +137,6 @@ fn evaluate(judge: &mut Judge, job: &Job) -> Result<Output, SandboxError> {
         let rule = names.map(|(label, digest)| (label.into(), digest.into()));
         originals.push(Original { event: Cow::Borrowed(event), version, rule });
     }
-    judge.end_batch();
     let mut frames: [Frames; 3] = Default::default();
     for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {
         if !rows.is_empty() {
