@@ -33,11 +33,16 @@ pub(super) fn inspect(args: &InspectArgs) -> Ended {
 
 /// Loads a component outside a pipeline, with default limits.
 pub(super) fn load_one(path: &Path) -> anyhow::Result<(Sandbox, Rule)> {
-    let sandbox = Sandbox::new().map_err(|error| anyhow!("the sandbox cannot start on this machine: {error:#}"))?;
+    let sandbox = sandbox()?;
     let cache = CodeCache::new(crate::config::default_cache());
     let rule = load::file(&sandbox, &Limits::default(), &cache, path)
         .map_err(|error| anyhow!("{}: {error}", path.display()))?;
     Ok((sandbox, rule))
+}
+
+/// Where components are loaded and judge.
+pub(super) fn sandbox() -> anyhow::Result<Sandbox> {
+    Sandbox::new().map_err(|error| anyhow!("the sandbox cannot start on this machine: {error:#}"))
 }
 
 fn as_json(rule: &Rule) -> serde_json::Value {

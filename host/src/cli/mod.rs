@@ -1,8 +1,10 @@
 //! The command line.
 //!
-//! Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), 2 wrong usage or configuration.
+//! Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), 2 wrong usage or configuration, 3 rules
+//! that do not say the same (`diff`).
 
 mod check;
+mod diff;
 mod inspect;
 mod output;
 mod pack;
@@ -36,6 +38,8 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Judge fixtures with a component and show what differs
     Test(test::TestArgs),
+    /// Judge events with two components and show what would change
+    Diff(diff::DiffArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -68,6 +72,8 @@ enum Ended {
     Done,
     /// Not as wished, and that was said.
     Failed,
+    /// With rules that do not say the same, and that was said.
+    Differs,
     /// With an error of usage or configuration, not said yet.
     Refused(anyhow::Error),
     /// With an error at run time, not said yet.
@@ -84,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Pack(args) => pack::pack(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Test(args) => test::test(&args),
+        Command::Diff(args) => diff::diff(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.
             let mut script = Vec::new();
@@ -95,6 +102,7 @@ pub fn main() -> ExitCode {
     let (error, code) = match ended {
         Ended::Done => return ExitCode::SUCCESS,
         Ended::Failed => return ExitCode::from(1),
+        Ended::Differs => return ExitCode::from(3),
         Ended::Refused(error) => (error, 2),
         Ended::Broken(error) => (error, 1),
     };
