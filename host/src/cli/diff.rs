@@ -27,6 +27,9 @@ pub(super) struct DiffArgs {
     old: String,
     /// The component that would judge: likewise
     new: String,
+    /// A rule store: OLD and NEW may be digests in it
+    #[arg(long, value_name = "DIRECTORY")]
+    store: Option<PathBuf>,
     /// The events: a file, `-` for standard input, or with --table a SQLite database
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
@@ -197,15 +200,16 @@ fn as_text(pair: &Pair, columns: &[ColumnChange], report: &Report) -> String {
     }
     let Report { judged, same, different, skipped, .. } = report;
     text.push_str(&format!("{judged} events judged by both: {same} the same, {different} different\n"));
-    for (count, why) in [
-        (skipped.refused, "not whole (a broken envelope, or above a limit)"),
-        (skipped.other_version, "of another event version"),
-        (skipped.no_version, "of an event version that cannot be told"),
-    ] {
+    let mut skip = |count: u64, why: &str| {
         if count > 0 {
             text.push_str(&format!("{count} events skipped: {why}\n"));
         }
+    };
+    for (why, count) in &skipped.not_whole {
+        skip(*count, &format!("not whole, {why}"));
     }
+    skip(skipped.other_version, "of another event version");
+    skip(skipped.no_version, "of an event version that cannot be told");
     if *judged == 0 {
         text.push_str("note: no event was judged, so this says nothing of the rules\n");
     }

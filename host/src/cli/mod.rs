@@ -39,7 +39,7 @@ enum Command {
     /// Judge fixtures with a component and show what differs
     Test(test::TestArgs),
     /// Judge events with two components and show what would change
-    Diff(diff::DiffArgs),
+    Diff(Box<diff::DiffArgs>),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -4,6 +4,7 @@ use crate::config::{BatchConfig, SourceConfig};
 use crate::event::Event;
 use crate::source::{self, Batch, OpenError, SourceError};
 use crate::time::SystemClock;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -37,8 +38,17 @@ pub enum InputError {
     Database(PathBuf),
 }
 
-/// Micro-batches of events.
-pub type Batches = Box<dyn Iterator<Item = Result<Vec<Event>, InputError>>>;
+/// Micro-batches.
+pub type Batches = Box<dyn Iterator<Item = Result<Read, InputError>>>;
+
+/// What was read for a micro-batch.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// Events to judge.
+    pub events: Vec<Event>,
+    /// For each event of which there is not the whole, why.
+    pub not_whole: Vec<Cow<'static, str>>,
+}
 
 impl Input {
     /// Opens it. Payloads above `max_payload` bytes are refused as in a pipeline.
@@ -58,8 +68,19 @@ fn read(source: &SourceConfig, batch: BatchConfig, max_payload: usize) -> Result
     let settings = source::Settings { source: source.clone(), batch, max_payload, clock: Arc::new(SystemClock) };
     let opened = source::open(settings, |_| Ok(None))?;
     let mut running = opened.start(Arc::new(AtomicBool::new(false))).map_err(InputError::Thread)?;
-    let events = |batch: Result<Batch, SourceError>| Ok(batch?.events);
-    Ok(Box::new(std::iter::from_fn(move || running.batches.blocking_recv().map(events))))
+    Ok(Box::new(std::iter::from_fn(move || running.batches.blocking_recv().map(|batch| Ok(whole(batch?))))))
+}
+
+/// What a pipeline would quarantine unjudged is not judged here either.
+fn whole(batch: Batch) -> Read {
+    let mut read = Read::default();
+    for event in batch.events {
+        match event.refused {
+            None => read.events.push(event),
+            Some(rejection) => read.not_whole.push(rejection.stage),
+        }
+    }
+    read
 }
 
 /// Whether a file is a database. What cannot be read is left to the reader of events; a pipe is not touched.

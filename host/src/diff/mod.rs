@@ -9,7 +9,7 @@ pub mod report;
 pub mod selection;
 
 pub use columns::ColumnChange;
-pub use input::{Input, InputError};
+pub use input::{Input, InputError, Read};
 pub use report::{Report, Sample};
 pub use selection::Selection;
 
@@ -53,15 +53,17 @@ pub enum DiffError {
 pub fn run(
     pool: &JudgePool,
     pair: &Pair,
-    batches: impl IntoIterator<Item = Result<Vec<Event>, InputError>>,
+    batches: impl IntoIterator<Item = Result<Read, InputError>>,
     selection: Option<&Arc<Selection>>,
     samples: usize,
 ) -> Result<Report, DiffError> {
     let mut all = Tally::new(samples);
     let mut judging = VecDeque::new();
     for batch in batches {
+        let Read { events, not_whole } = batch?;
+        all.skip_not_whole(not_whole);
         let (pair, selection) = (pair.clone(), selection.cloned());
-        judging.push_back(pool.submit(batch?, move |judge, events, range| {
+        judging.push_back(pool.submit(events, move |judge, events, range| {
             part(judge, &pair, selection.as_deref(), &events[range], samples)
         }));
         if judging.len() == JUDGING {
@@ -89,8 +91,8 @@ fn part(
     let mut tally = Tally::new(samples);
     let (old, new) = (&pair.old, &pair.new);
     for event in events {
-        if let Err(why) = selection::judged(event, selection) {
-            tally.skip(why);
+        if let Some(skip) = selection.and_then(|selection| selection.skips(event)) {
+            tally.skip(skip);
             continue;
         }
         let before = judge.judge(old, event)?.verdict;

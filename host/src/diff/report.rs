@@ -8,6 +8,7 @@ use crate::rules::compare::{Difference, Opinion, shown};
 use crate::verdict::{Verdict, clip};
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -36,10 +37,10 @@ pub struct Report {
 }
 
 /// Events that were not judged, by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// Not whole: a broken envelope, a payload above the limit.
-    pub refused: u64,
+    /// There is not the whole event, by why: the host's stage that a pipeline would quarantine it at, or what a row lacks.
+    pub not_whole: BTreeMap<Cow<'static, str>, u64>,
     /// Of another event version.
     pub other_version: u64,
     /// Of an event version that cannot be told.
@@ -87,10 +88,16 @@ impl Tally {
         Self { samples, judged: 0, different: 0, skipped: Skipped::default(), kinds: BTreeMap::new(), further: 0 }
     }
 
+    /// Counts events that are not whole.
+    pub(super) fn skip_not_whole(&mut self, why: Vec<Cow<'static, str>>) {
+        for why in why {
+            *self.skipped.not_whole.entry(why).or_default() += 1;
+        }
+    }
+
     /// Counts an event that is not judged.
     pub(super) fn skip(&mut self, why: Skip) {
         let count = match why {
-            Skip::Refused => &mut self.skipped.refused,
             Skip::OtherVersion => &mut self.skipped.other_version,
             Skip::NoVersion => &mut self.skipped.no_version,
         };
@@ -122,7 +129,9 @@ impl Tally {
     pub(super) fn merge(&mut self, other: Self) {
         self.judged += other.judged;
         self.different += other.different;
-        self.skipped.refused += other.skipped.refused;
+        for (why, events) in other.skipped.not_whole {
+            *self.skipped.not_whole.entry(why).or_default() += events;
+        }
         self.skipped.other_version += other.skipped.other_version;
         self.skipped.no_version += other.skipped.no_version;
         self.further += other.further;

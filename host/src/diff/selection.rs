@@ -1,4 +1,4 @@
-//! Which events are judged: all that are whole, or those of some event versions.
+//! Which events are judged: those of some event versions.
 
 use crate::event::Event;
 use crate::rules::Manifest;
@@ -14,8 +14,6 @@ pub struct Selection {
 /// Why an event is not judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Skip {
-    /// It is not whole: a broken envelope, a payload above the limit.
-    Refused,
     /// It has another event version.
     OtherVersion,
     /// Its event version cannot be told.
@@ -34,17 +32,13 @@ impl Selection {
         let versions: Vec<String> = old.event_versions.iter().filter(both).cloned().collect();
         (!versions.is_empty()).then_some(Self { routing, versions })
     }
-}
 
-/// Whether an event is judged. Without a selection every event is that is whole.
-pub(super) fn judged(event: &Event, selection: Option<&Selection>) -> Result<(), Skip> {
-    if event.refused.is_some() {
-        return Err(Skip::Refused);
-    }
-    let Some(Selection { routing, versions }) = selection else { return Ok(()) };
-    match routing.version(event) {
-        Ok(version) if versions.iter().any(|known| *known == version) => Ok(()),
-        Ok(_) => Err(Skip::OtherVersion),
-        Err(_) => Err(Skip::NoVersion),
+    /// Why an event is not judged, if it is not.
+    pub fn skips(&self, event: &Event) -> Option<Skip> {
+        match self.routing.version(event) {
+            Ok(version) if self.versions.iter().any(|known| *known == version) => None,
+            Ok(_) => Some(Skip::OtherVersion),
+            Err(_) => Some(Skip::NoVersion),
+        }
     }
 }
