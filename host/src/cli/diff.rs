@@ -1,8 +1,9 @@
 //! `preflight diff`: what would change if another rule judged the same events.
 
-use super::{Ended, PipelineArgs, inspect, output};
+use super::{Ended, PipelineArgs, component, output};
 use crate::config::{BatchConfig, DEFAULT_MAX_PAYLOAD, Format, SourceConfig, default_cache, default_threads};
 use crate::diff::{self, ColumnChange, Input, Pair, Report, Sample, Selection, columns, input::Batches};
+use crate::releases::RuleStore;
 use crate::rules::cache::CodeCache;
 use crate::rules::compare::Difference;
 use crate::rules::judge::Isolation;
@@ -101,9 +102,10 @@ pub(super) fn diff(args: &DiffArgs) -> Ended {
 
 fn prepare(args: &DiffArgs) -> anyhow::Result<Prepared> {
     let settings = settings(args)?;
-    let sandbox = Arc::new(inspect::sandbox()?);
+    let sandbox = Arc::new(component::sandbox()?);
     let cache = CodeCache::new(&settings.cache);
-    let rule = |name: &str| component(&sandbox, &settings.limits, &cache, name).map(Arc::new);
+    let store = args.store.as_ref().map(RuleStore::at);
+    let rule = |name: &str| load_rule(&sandbox, &settings.limits, &cache, store.as_ref(), name).map(Arc::new);
     let pair = Pair { old: rule(&args.old)?, new: rule(&args.new)? };
     let selection = selection(args, &pair, settings.routing)?.map(Arc::new);
     let batches = input(args, settings.format).open(settings.batch, settings.max_payload)?;
@@ -146,8 +148,32 @@ fn settings(args: &DiffArgs) -> anyhow::Result<Settings> {
     })
 }
 
-fn component(sandbox: &Sandbox, limits: &Limits, cache: &CodeCache, name: &str) -> anyhow::Result<Rule> {
-    load::file(sandbox, limits, cache, Path::new(name)).map_err(|error| anyhow!("{name}: {error}"))
+/// A component file, or one of the store by the beginning of its digest.
+fn load_rule(
+    sandbox: &Sandbox,
+    limits: &Limits,
+    cache: &CodeCache,
+    store: Option<&RuleStore>,
+    name: &str,
+) -> anyhow::Result<Rule> {
+    let loaded = match store {
+        Some(store) if is_digest(name) => {
+            let digest = store.find(name).with_context(|| format!("rule store {}", store.directory().display()))?;
+            let bytes = store.component(&digest, limits.component)?;
+            load::bytes(sandbox, limits, cache, &bytes)
+        }
+        _ => load::file(sandbox, limits, cache, Path::new(name)),
+    };
+    loaded.map_err(|error| match store {
+        None if is_digest(name) => anyhow!("{name}: {error}; of a digest, say with --store which rule store has it"),
+        _ => anyhow!("{name}: {error}"),
+    })
+}
+
+/// Whether a name looks like a digest or the beginning of one. A file that does too can be named with its folder.
+fn is_digest(name: &str) -> bool {
+    let hex = name.strip_prefix("sha256:").unwrap_or(name);
+    hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// The events to judge; none if all of them are.

@@ -4,10 +4,12 @@
 //! that do not say the same (`diff`).
 
 mod check;
+mod component;
 mod diff;
 mod inspect;
 mod output;
 mod pack;
+mod rules;
 mod run;
 mod test;
 
@@ -40,6 +42,8 @@ enum Command {
     Test(test::TestArgs),
     /// Judge events with two components and show what would change
     Diff(Box<diff::DiffArgs>),
+    /// Stage rules in a rule store, and say which serves which event version
+    Rules(rules::RulesArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -91,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Test(args) => test::test(&args),
         Command::Diff(args) => diff::diff(&args),
+        Command::Rules(args) => rules::rules(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.
             let mut script = Vec::new();

@@ -6,7 +6,7 @@
 mod layers;
 mod problem;
 mod raw;
-mod units;
+pub(crate) mod units;
 mod validate;
 
 pub use layers::{Layers, key_path};

@@ -1,10 +1,10 @@
 //! Sending what the ledger promised, lowest commit first, until the warehouse confirms it.
 
 use super::assemble::{Assembler, Judged};
-use super::failpoint;
 use super::plan::{HostTable, Plan};
 use super::report::Tally;
 use super::retry::{Backoff, retrying};
+use crate::failpoint;
 use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
 use crate::verdict::{Rejection, stage};
 use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError, quarantine_columns};

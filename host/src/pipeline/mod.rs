@@ -9,7 +9,6 @@
 pub mod assemble;
 pub mod deliver;
 pub mod evaluate;
-pub mod failpoint;
 pub mod plan;
 pub mod prepare;
 pub mod report;

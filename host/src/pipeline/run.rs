@@ -8,11 +8,11 @@
 
 use super::deliver::{DeliverError, Delivery, SharedLedger};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
-use super::failpoint;
 use super::prepare::{Prepared, inspect, prepare_for};
 use super::report::{Counts, Report, Tally};
 use super::retry::retrying;
 use crate::config::{Config, ConfigError, WarehouseConfig};
+use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::source::{self, OpenError, Progress, Settings, SourceError};
 use crate::time::Clock;

@@ -2,10 +2,11 @@
 //! quarantine once, and offsets stay without gaps, wherever the worker is killed meanwhile.
 
 use preflight::config::{Config, Layers, WarehouseConfig};
+use preflight::failpoint;
 use preflight::ledger::Ledger;
 use preflight::pipeline::deliver::{Delivery, SharedLedger};
 use preflight::pipeline::evaluate::{Context, Evaluators};
-use preflight::pipeline::{failpoint, prepare};
+use preflight::pipeline::prepare;
 use preflight::source::Batch;
 use preflight::warehouse::Sqlite;
 use preflight_tests::tables::{self, Tiers};
