@@ -6,6 +6,7 @@ mod check;
 mod inspect;
 mod output;
 mod pack;
+mod quarantine;
 mod run;
 mod test;
 
@@ -36,6 +37,8 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Judge fixtures with a component and show what differs
     Test(test::TestArgs),
+    /// Look into quarantine, and replay what was rejected with today's rules
+    Quarantine(quarantine::QuarantineArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -84,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Pack(args) => pack::pack(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Test(args) => test::test(&args),
+        Command::Quarantine(args) => quarantine::quarantine(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.
             let mut script = Vec::new();
