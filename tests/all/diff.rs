@@ -1,5 +1,6 @@
 //! `preflight diff`: what would change if another rule judged the same events.
 
+use preflight::digest::Digest;
 use preflight_tests::booking::envelope;
 use preflight_tests::pipeline::preflight;
 use preflight_tests::{Booking, Ended, Pipeline, bookings, paths};
@@ -164,7 +165,7 @@ fn the_most_frequent_kind_comes_first_and_samples_are_capped() {
 fn what_a_rule_says_cannot_act_upon_a_terminal() {
     let ended = on("panic:\u{1b}[2J\n", &v1(), &hostile(), &[]).expect(3);
     assert!(!ended.stdout.contains('\u{1b}'), "{:?}", ended.stdout);
-    assert!(ended.stdout.contains("new  fault panic: \\u{1b}[2J"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("new  fault panic: \u{fffd}[2J"), "{}", ended.stdout);
 }
 
 /// Two events of version 1, one of 2, one of 3, one that does not say.
@@ -266,6 +267,88 @@ fn what_cannot_be_compared_is_refused() {
         &["cannot be used with"],
     );
     refused(diff(&v1(), &v2(), &path, &["--pipeline", text(&path)]), &["input.ndjson"]);
+}
+
+/// A finished run of Offvia's pipeline over 110 events: 80 accepted, 30 rejected; and one that was not judged.
+fn finished() -> Pipeline {
+    let lines = format!("{}{}\n", bookings::lines(110), "x".repeat(2_000));
+    let pipeline = Pipeline::offvia(lines).warm().set("limits.payload=1 kB");
+    pipeline.run().expect(0);
+    pipeline
+}
+
+#[test]
+fn a_bronze_table_gives_its_events() {
+    let pipeline = finished();
+    let database = pipeline.database();
+    let report = diff(&v1(), &v2(), &database, &["--json", "--table", "offvia_bronze.raw_bookings"]).expect(3).json();
+    assert_eq!(kinds(&report), [("accept→reject BUSINESS_RULE_VALIDATION", 80)]);
+    assert_eq!((&report["judged"], &report["same"]), (&json!(111), &json!(31)));
+    let samples = &report["differences"][0]["samples"];
+    assert_eq!(samples[2]["message_id"], "input.ndjson:3", "{samples}");
+}
+
+#[test]
+fn a_quarantine_table_gives_its_events_but_not_what_was_cut() {
+    let pipeline = finished();
+    let database = pipeline.database();
+    let lenient = rebuilt(pipeline.directory(), "BUSINESS_RULE_VALIDATION", "BUSINESS_RULE_VIOLATIONS");
+    let ended = diff(&v1(), &lenient, &database, &["--table", "poisoned_events", "--samples", "1"]).expect(3);
+    for text in [
+        "30 events judged by both: 10 the same, 20 different",
+        "1 events skipped: not whole, the source kept no whole payload",
+        "       20  reject BUSINESS_RULE_VALIDATION→reject BUSINESS_RULE_VIOLATIONS\n           input.ndjson:5\n",
+    ] {
+        assert!(ended.stdout.contains(text), "{text:?} is not in:\n{}", ended.stdout);
+    }
+    // The database is only read, and no write-ahead log is left beside it.
+    let again = diff(&v1(), &v1(), &database, &["--table", "poisoned_events", "--json"]).expect(0).json();
+    assert_eq!(again["judged"], 30);
+}
+
+#[test]
+fn a_table_is_routed_by_its_attributes() {
+    let pipeline = Pipeline::offvia(versions()).warm().set("source.file.format=envelope");
+    pipeline.run().expect(0);
+    let by = ["--json", "--table", "raw_bookings", "--event-version-attribute", "event_version"];
+    assert_eq!(skipped(&diff(&v1(), &v1(), &pipeline.database(), &by).expect(0).json()), (2, 2, 1));
+}
+
+#[test]
+fn a_table_that_holds_no_events_is_refused() {
+    let pipeline = finished();
+    let database = pipeline.database();
+    let of = |path: &Path, table: &str| diff(&v1(), &v2(), path, &["--table", table]);
+    refused(of(&database, "nowhere"), &["there is no table nowhere in", "warehouse.db"]);
+    refused(of(&database, "fact_bookings"), &["table fact_bookings holds no events", "`raw_payload`", "`data`"]);
+    refused(of(Path::new("gone.db"), "raw_bookings"), &["there is no table raw_bookings in gone.db"]);
+    assert!(!Path::new("gone.db").exists(), "a database that is not there is not made");
+    refused(of(&pipeline.input(), "raw_bookings"), &["input.ndjson", "not a database"]);
+    refused(of(Path::new("-"), "raw_bookings"), &["--table is read from a SQLite database"]);
+    refused(diff(&v1(), &v2(), &database, &[]), &["is a SQLite database: say which table to read with --table"]);
+    let format = ["--table", "raw_bookings", "--format", "lines"];
+    refused(diff(&v1(), &v2(), &database, &format), &["cannot be used with"]);
+}
+
+#[test]
+fn components_of_a_rule_store_are_named_by_the_beginning_of_their_digest() {
+    let (directory, path) = input(bookings::lines(11));
+    let store = directory.path().join("rules");
+    for name in ["offvia-booking", "offvia-booking-v2"] {
+        let fixtures = paths::root().join("guest-validators").join(name).join("fixtures.ndjson");
+        let rule = paths::rule(name);
+        preflight(["rules", "stage", text(&rule), "--fixtures", text(&fixtures), "--store", text(&store)]).expect(0);
+    }
+    let digests = [v1(), v2()].map(|rule| Digest::of(&std::fs::read(rule).unwrap()));
+    let (whole, short) = (digests[0].to_string(), &digests[1].hex()[..8]);
+    let from_store = ["--store", text(&store), "--json"];
+    let report = diff(Path::new(&whole), Path::new(short), &path, &from_store).expect(3).json();
+    assert_eq!((&report["old"]["digest"], &report["new"]["digest"]), (&json!(digests[0]), &json!(digests[1])));
+    // What is not staged yet is compared with what is.
+    diff(Path::new(short), &v2(), &path, &from_store).expect(0);
+    refused(diff(Path::new("0000"), &v2(), &path, &from_store), &["no staged component", text(&store)]);
+    refused(diff(Path::new("a"), &v2(), &path, &from_store), &["is not a digest"]);
+    refused(diff(Path::new(short), &v2(), &path, &[]), &["say with --store"]);
 }
 
 fn high_water(pid: u32) -> u64 {

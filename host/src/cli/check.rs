@@ -1,5 +1,6 @@
 //! `preflight check`: all refusals, no event read.
 
+use super::quarantine::not_replayable;
 use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
 use crate::pipeline::{Prepared, prepare};
@@ -41,13 +42,20 @@ pub(super) fn check(args: &CheckArgs) -> Ended {
 
 fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     let rules = prepared.rules.rules();
+    let not_replayable = not_replayable(config);
     if args.json {
         let rules: Vec<_> = rules
             .iter()
             .map(|(version, rule)| json!({ "event_version": version, "rule": rule.label, "digest": rule.digest }))
             .collect();
         let tables: Vec<_> = prepared.new_tables.iter().map(|table| &table.name).collect();
-        output::json(&json!({ "ok": true, "pipeline": config.name, "rules": rules, "tables_to_make": tables }));
+        output::json(&json!({
+            "ok": true,
+            "pipeline": config.name,
+            "rules": rules,
+            "tables_to_make": tables,
+            "not_replayable": not_replayable,
+        }));
         return;
     }
     let mut text = format!("{}: every check passed\n", config.name);
@@ -56,6 +64,9 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     }
     for table in &prepared.new_tables {
         text.push_str(&format!("a run will make this table:\n{};\n", create_statement(table)));
+    }
+    if let Some(note) = not_replayable {
+        text.push_str(&format!("note: {note}\n"));
     }
     output::print(&text);
 }

@@ -34,6 +34,9 @@ pub(super) struct DiffArgs {
     /// The events: a file, `-` for standard input, or with --table a SQLite database
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
+    /// A quarantine or bronze table of the database
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
     /// How events stand in the file: lines or envelope [default: the pipeline's, else lines]
     #[arg(long, conflicts_with = "table")]
     format: Option<Format>,
@@ -108,7 +111,7 @@ fn prepare(args: &DiffArgs) -> anyhow::Result<Prepared> {
     let rule = |name: &str| load_rule(&sandbox, &settings.limits, &cache, store.as_ref(), name).map(Arc::new);
     let pair = Pair { old: rule(&args.old)?, new: rule(&args.new)? };
     let selection = selection(args, &pair, settings.routing)?.map(Arc::new);
-    let batches = input(args, settings.format).open(settings.batch, settings.max_payload)?;
+    let batches = input(args, settings.format)?.open(settings.batch, settings.max_payload)?;
     let pool = JudgePool::start(&sandbox, &settings.limits, settings.isolation, settings.threads)
         .context("cannot start the threads that judge")?;
     Ok(Prepared { pool, pair, selection, batches })
@@ -195,11 +198,13 @@ fn selection(args: &DiffArgs, pair: &Pair, routing: Option<Routing>) -> anyhow::
     }
 }
 
-fn input(args: &DiffArgs, format: Format) -> Input {
-    Input::Source(if args.input == Path::new("-") {
-        SourceConfig::Stdin { format }
-    } else {
-        SourceConfig::File { path: args.input.clone(), format }
+fn input(args: &DiffArgs, format: Format) -> anyhow::Result<Input> {
+    let (path, stdin) = (args.input.clone(), args.input == Path::new("-"));
+    Ok(match &args.table {
+        Some(_) if stdin => bail!("--table is read from a SQLite database: name its file with --input"),
+        Some(table) => Input::Table { path, table: table.clone() },
+        None if stdin => Input::Source(SourceConfig::Stdin { format }),
+        None => Input::Source(SourceConfig::File { path, format }),
     })
 }
 
@@ -263,9 +268,5 @@ fn sample(kind: &Difference, sample: &Sample) -> String {
 
 /// A text on one line, without what a terminal acts upon.
 fn shown(text: &str) -> String {
-    let mut line = String::new();
-    for c in text.chars() {
-        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
-    }
-    clip(&line, SIDE).into_owned()
+    clip(&output::harmless(&text.replace(['\n', '\t'], " ")), SIDE).into_owned()
 }

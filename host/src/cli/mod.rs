@@ -9,6 +9,7 @@ mod diff;
 mod inspect;
 mod output;
 mod pack;
+mod quarantine;
 mod rules;
 mod run;
 mod test;
@@ -44,6 +45,8 @@ enum Command {
     Diff(Box<diff::DiffArgs>),
     /// Stage rules in a rule store, and say which serves which event version
     Rules(rules::RulesArgs),
+    /// Look into quarantine, and replay what was rejected with today's rules
+    Quarantine(quarantine::QuarantineArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -96,6 +99,7 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::test(&args),
         Command::Diff(args) => diff::diff(&args),
         Command::Rules(args) => rules::rules(&args),
+        Command::Quarantine(args) => quarantine::quarantine(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.
             let mut script = Vec::new();

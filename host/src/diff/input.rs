@@ -4,6 +4,9 @@ use crate::config::{BatchConfig, SourceConfig};
 use crate::event::Event;
 use crate::source::{self, Batch, OpenError, SourceError};
 use crate::time::SystemClock;
+use crate::warehouse::events::{EventsError, Filter, Page, RowId};
+use crate::warehouse::sqlite::{EventTable, table_name};
+use crate::warehouse::{Sqlite, WarehouseError};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read as _;
@@ -19,6 +22,13 @@ const SQLITE: &[u8; 16] = b"SQLite format 3\0";
 pub enum Input {
     /// A file or standard input, as a pipeline reads it.
     Source(SourceConfig),
+    /// A quarantine or bronze table.
+    Table {
+        /// The SQLite database.
+        path: PathBuf,
+        /// The table.
+        table: String,
+    },
 }
 
 /// Why events cannot be read.
@@ -36,6 +46,17 @@ pub enum InputError {
     /// A database where a file of events is wanted.
     #[error("{} is a SQLite database: say which table to read with --table", .0.display())]
     Database(PathBuf),
+    /// The database cannot be read.
+    #[error(transparent)]
+    Warehouse(#[from] WarehouseError),
+    /// The table cannot be read.
+    #[error(transparent)]
+    Table(#[from] EventsError),
+    /// A table without events.
+    #[error(
+        "table {0} holds no events: it is neither quarantine (no column `raw_payload`) nor bronze (no column `data`)"
+    )]
+    NotEvents(String),
 }
 
 /// Micro-batches.
@@ -55,6 +76,10 @@ impl Input {
     pub fn open(&self, batch: BatchConfig, max_payload: usize) -> Result<Batches, InputError> {
         match self {
             Self::Source(source) => read(source, batch, max_payload),
+            Self::Table { path, table } => {
+                let table = open_table(path, table)?;
+                Ok(Box::new(Rows { after: RowId::MIN, until: table.newest()?, table, batch }))
+            }
         }
     }
 }
@@ -91,4 +116,53 @@ fn is_database(path: &Path) -> bool {
         Ok::<_, std::io::Error>(beginning == *SQLITE)
     };
     path.is_file() && begins().unwrap_or(false)
+}
+
+/// A quarantine table is told from a bronze one by the column of its payload.
+fn open_table(path: &Path, name: &str) -> Result<EventTable, InputError> {
+    let tables = Sqlite::inspect(path)?.unwrap_or_default();
+    let columns = tables.into_iter().find(|(table, _)| table.eq_ignore_ascii_case(table_name(name)));
+    let Some((_, columns)) = columns else {
+        // It says why: there is no such table, or it is a view.
+        return Ok(EventTable::bronze(path, name)?);
+    };
+    let has = |column: &str| columns.iter().any(|known| known.name.eq_ignore_ascii_case(column));
+    if has("raw_payload") {
+        Ok(EventTable::quarantine(path, name)?)
+    } else if has("data") {
+        Ok(EventTable::bronze(path, name)?)
+    } else {
+        Err(InputError::NotEvents(name.to_owned()))
+    }
+}
+
+/// The rows that a table has when it is opened, those of replayed events too.
+struct Rows {
+    table: EventTable,
+    after: RowId,
+    until: RowId,
+    batch: BatchConfig,
+}
+
+impl Iterator for Rows {
+    type Item = Result<Read, InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let all = Filter { resolved: true, ..Filter::default() };
+        let page =
+            Page { after: self.after, until: self.until, rows: self.batch.max_events, bytes: self.batch.max_bytes };
+        let rows = match self.table.page(&all, page) {
+            Ok(rows) => rows,
+            Err(error) => return Some(Err(error.into())),
+        };
+        self.after = rows.last()?.id;
+        let mut read = Read::default();
+        for row in rows {
+            match row.lacks {
+                None => read.events.push(row.event),
+                Some(lack) => read.not_whole.push(lack.as_str().into()),
+            }
+        }
+        Some(Ok(read))
+    }
 }
