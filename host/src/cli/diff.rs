@@ -1,6 +1,6 @@
 //! `preflight diff`: what would change if another rule judged the same events.
 
-use super::{Ended, PipelineArgs, component, output};
+use super::{Ended, PipelineArgs, component, output, rules};
 use crate::config::{BatchConfig, DEFAULT_MAX_PAYLOAD, Format, SourceConfig, default_cache, default_threads};
 use crate::diff::{self, ColumnChange, Input, Pair, Report, Sample, Selection, columns, input::Batches};
 use crate::releases::RuleStore;
@@ -21,14 +21,14 @@ use std::sync::Arc;
 const SIDE: usize = 400;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 the rules say the same of every event, 3 they differ, \
+#[command(after_help = "Exit codes: 0 the rules say the same of every event, 3 they do not, \
                         1 a failure at run time, 2 wrong usage or configuration.")]
 pub(super) struct DiffArgs {
-    /// The component that judges now: a file, or with --store a digest or the beginning of one
+    /// The component that judges now: a file, or the digest of one in the rule store, or its beginning
     old: String,
     /// The component that would judge: likewise
     new: String,
-    /// A rule store: OLD and NEW may be digests in it
+    /// The rule store [default: as of `preflight rules`]
     #[arg(long, value_name = "DIRECTORY")]
     store: Option<PathBuf>,
     /// The events: a file, `-` for standard input, or with --table a SQLite database
@@ -107,8 +107,8 @@ fn prepare(args: &DiffArgs) -> anyhow::Result<Prepared> {
     let settings = settings(args)?;
     let sandbox = Arc::new(component::sandbox()?);
     let cache = CodeCache::new(&settings.cache);
-    let store = args.store.as_ref().map(RuleStore::at);
-    let rule = |name: &str| load_rule(&sandbox, &settings.limits, &cache, store.as_ref(), name).map(Arc::new);
+    let store = rules::store(args.store.as_deref());
+    let rule = |name: &str| load_rule(&sandbox, &settings.limits, &cache, &store, name).map(Arc::new);
     let pair = Pair { old: rule(&args.old)?, new: rule(&args.new)? };
     let selection = selection(args, &pair, settings.routing)?.map(Arc::new);
     let batches = input(args, settings.format)?.open(settings.batch, settings.max_payload)?;
@@ -156,21 +156,16 @@ fn load_rule(
     sandbox: &Sandbox,
     limits: &Limits,
     cache: &CodeCache,
-    store: Option<&RuleStore>,
+    store: &RuleStore,
     name: &str,
 ) -> anyhow::Result<Rule> {
-    let loaded = match store {
-        Some(store) if is_digest(name) => {
-            let digest = store.find(name).with_context(|| format!("rule store {}", store.directory().display()))?;
-            let bytes = store.component(&digest, limits.component)?;
-            load::bytes(sandbox, limits, cache, &bytes)
-        }
-        _ => load::file(sandbox, limits, cache, Path::new(name)),
+    let loaded = if is_digest(name) {
+        let digest = store.find(name).with_context(|| format!("rule store {}", store.directory().display()))?;
+        load::bytes(sandbox, limits, cache, &store.component(&digest, limits.component)?)
+    } else {
+        load::file(sandbox, limits, cache, Path::new(name))
     };
-    loaded.map_err(|error| match store {
-        None if is_digest(name) => anyhow!("{name}: {error}; of a digest, say with --store which rule store has it"),
-        _ => anyhow!("{name}: {error}"),
-    })
+    loaded.map_err(|error| anyhow!("{name}: {error}"))
 }
 
 /// Whether a name looks like a digest or the beginning of one. A file that does too can be named with its folder.

@@ -21,9 +21,12 @@ use std::process::ExitCode;
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PREFLIGHT_COMMIT"), ")");
 
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), \
+                          2 wrong usage or configuration, 3 rules that do not say the same (diff).";
+
 /// Runs validation rules, as sandboxed WebAssembly components, over streams and files.
 #[derive(Debug, Parser)]
-#[command(name = "preflight", version = VERSION, arg_required_else_help = true)]
+#[command(name = "preflight", version = VERSION, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
