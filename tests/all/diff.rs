@@ -364,6 +364,12 @@ fn components_of_a_rule_store_are_named_by_the_beginning_of_their_digest() {
     assert_eq!((&report["old"]["digest"], &report["new"]["digest"]), (&json!(digests[0]), &json!(digests[1])));
     // What is not staged yet is compared with what is.
     diff(Path::new(short), &v2(), &path, &from_store).expect(0);
+    let pipeline = Pipeline::offvia("");
+    let file = std::fs::read_to_string(pipeline.file()).unwrap();
+    let (head, tail) = (file.split("[rules.components]").next().unwrap(), file.split("[warehouse").nth(1).unwrap());
+    std::fs::write(pipeline.file(), format!("{head}store = {:?}\n[warehouse{tail}", text(&store))).unwrap();
+    let file = pipeline.file();
+    diff(Path::new(short), &v2(), &path, &["--pipeline", text(&file), "--events", "1"]).expect(0);
     refused(diff(Path::new("0000"), &v2(), &path, &from_store), &["no staged component", text(&store)]);
     refused(diff(Path::new("a"), &v2(), &path, &from_store), &["is not a digest"]);
     refused(diff(Path::new(short), &v2(), &path, &[]), &["rule store rules: no staged component"]);

@@ -1,7 +1,9 @@
 //! `preflight diff`: what would change if another rule judged the same events.
 
 use super::{Ended, PipelineArgs, component, output, rules};
-use crate::config::{BatchConfig, DEFAULT_MAX_PAYLOAD, Format, SourceConfig, default_cache, default_threads};
+use crate::config::{
+    BatchConfig, DEFAULT_MAX_PAYLOAD, Format, RulesFrom, SourceConfig, default_cache, default_threads,
+};
 use crate::diff::{self, ColumnChange, Input, Pair, Report, Sample, Selection, columns, input::Batches};
 use crate::releases::RuleStore;
 use crate::rules::cache::CodeCache;
@@ -28,7 +30,7 @@ pub(super) struct DiffArgs {
     old: String,
     /// The component that would judge: likewise
     new: String,
-    /// The rule store [default: as of `preflight rules`]
+    /// The rule store [default: the pipeline's, else as for `preflight rules`]
     #[arg(long, value_name = "DIRECTORY")]
     store: Option<PathBuf>,
     /// The events: a file, `-` for standard input, or with --table a SQLite database
@@ -52,7 +54,7 @@ pub(super) struct DiffArgs {
     /// The version of an event that does not say
     #[arg(long, value_name = "VERSION", requires = "by")]
     default: Option<String>,
-    /// Take routing, limits, format and threads from a pipeline file
+    /// Take routing, limits, format, threads and rule store from a pipeline file
     #[arg(long, value_name = "FILE", group = "routing", conflicts_with = "by")]
     pipeline: Option<PathBuf>,
     #[command(flatten)]
@@ -67,6 +69,7 @@ pub(super) struct DiffArgs {
 
 /// What a pipeline file says, or would say by default.
 struct Settings {
+    store: Option<PathBuf>,
     routing: Option<Routing>,
     format: Format,
     limits: Limits,
@@ -107,7 +110,7 @@ fn prepare(args: &DiffArgs) -> anyhow::Result<Prepared> {
     let settings = settings(args)?;
     let sandbox = Arc::new(component::sandbox()?);
     let cache = CodeCache::new(&settings.cache);
-    let store = rules::store(args.store.as_deref());
+    let store = rules::store(args.store.as_deref().or(settings.store.as_deref()));
     let rule = |name: &str| load_rule(&sandbox, &settings.limits, &cache, &store, name).map(Arc::new);
     let pair = Pair { old: rule(&args.old)?, new: rule(&args.new)? };
     let selection = selection(args, &pair, settings.routing)?.map(Arc::new);
@@ -128,6 +131,7 @@ fn settings(args: &DiffArgs) -> anyhow::Result<Settings> {
             (None, None) => None,
         };
         return Ok(Settings {
+            store: None,
             routing: by.map(|by| Routing { by, default: args.default.clone() }),
             format: args.format.unwrap_or(Format::Lines),
             limits: Limits::default(),
@@ -140,6 +144,10 @@ fn settings(args: &DiffArgs) -> anyhow::Result<Settings> {
     };
     let (config, _) = args.layers.load(file)?;
     Ok(Settings {
+        store: match config.rules.from {
+            RulesFrom::Store(store) => Some(store),
+            RulesFrom::Components(_) => None,
+        },
         format: args.format.unwrap_or(config.source.format()),
         routing: Some(config.rules.routing),
         limits: config.limits,

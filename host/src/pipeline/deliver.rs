@@ -177,7 +177,8 @@ impl Delivery {
         let (mut originals, mut frames) = (Frames::default(), Frames::default());
         originals.push(&events);
         frames.push(&quarantine);
-        let part = Part { tier: Tier::Quarantine, rows: Arc::new(quarantine), frames };
+        let layout = Arc::clone(&plan.quarantine.layout);
+        let part = Part { tier: Tier::Quarantine, layout, rows: Arc::new(quarantine), frames };
         let work = Arc::new((kept, part, originals));
         let call = move |ledger: &mut Ledger| {
             let (kept, part, originals) = work.as_ref();

@@ -1,23 +1,29 @@
 //! Judging micro-batches: each part of one becomes rows and counts on its thread, and the parts are joined in order.
 
 use super::assemble::{Assembler, Judged};
+use super::beside::{Besides, Pair};
 use super::plan::Plan;
 use super::report::Tally;
 use crate::event::Event;
 use crate::ledger::{Frames, Original, Part};
+use crate::rules::compare::Opinion;
 use crate::rules::judge::Isolation;
-use crate::rules::{Judge, JudgePool, Limits, Rule, RuleSet, Sandbox, fault::SandboxError};
+use crate::rules::{Judge, JudgePool, Limits, RuleSet, Sandbox, Served, fault::SandboxError};
 use crate::source::Batch;
-use crate::verdict::{Rejection, Verdict};
+use crate::verdict::Rejection;
 use crate::warehouse::{RowSet, Tier};
 use futures::future::try_join_all;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Threads that judge events.
-pub struct Evaluators(JudgePool);
+pub struct Evaluators {
+    pool: JudgePool,
+    besides: Arc<Besides>,
+}
 
 /// What judging needs: fixed for a micro-batch from the moment it is submitted.
 #[derive(Clone)]
@@ -26,6 +32,8 @@ pub struct Context {
     pub rules: Arc<RuleSet>,
     /// Where values go.
     pub plan: Arc<Plan>,
+    /// What comparing the rules of the set shows, by number of the pair.
+    pub pairs: Arc<[Arc<Pair>]>,
 }
 
 /// A micro-batch that was judged: rows by target, the original events, counts, and the position behind it.
@@ -38,6 +46,10 @@ pub struct Evaluated {
     pub tally: Tally,
     /// The source's position.
     pub position: Option<(String, String)>,
+    /// When it was submitted.
+    pub submitted: Instant,
+    /// The revision of the rules that judged it, if they are from a store.
+    pub revision: Option<u64>,
 }
 
 /// Why a micro-batch could not be judged. Nothing of it was written.
@@ -65,8 +77,10 @@ impl Evaluators {
         limits: &Limits,
         isolation: Isolation,
         threads: NonZeroUsize,
+        besides: &Arc<Besides>,
     ) -> std::io::Result<Self> {
-        JudgePool::start(sandbox, limits, isolation, threads).map(Self)
+        let pool = JudgePool::start(sandbox, limits, isolation, threads)?;
+        Ok(Self { pool, besides: Arc::clone(besides) })
     }
 
     /// Hands a micro-batch to the threads at once; the future gives the result.
@@ -76,18 +90,22 @@ impl Evaluators {
         context: &Context,
     ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
         let Batch { events, position } = batch;
-        let context = context.clone();
-        let waiting = self.0.submit(events, move |judge, events, range| evaluate(judge, events, range, &context));
+        let (context, submitted) = (context.clone(), Instant::now());
+        let (shared, besides) = (context.clone(), Arc::clone(&self.besides));
+        let waiting =
+            self.pool.submit(events, move |judge, events, range| evaluate(judge, events, range, &shared, &besides));
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
-            join(outputs, position)
+            join(&context, outputs, position, submitted)
         }
     }
 }
 
 fn join(
+    context: &Context,
     outputs: Vec<Result<Output, SandboxError>>,
     position: Option<(String, String)>,
+    submitted: Instant,
 ) -> Result<Evaluated, EvaluateError> {
     let mut outputs = outputs.into_iter();
     let mut all = match outputs.next() {
@@ -111,31 +129,47 @@ fn join(
     let parts = Tier::ALL
         .into_iter()
         .zip(all.rows.into_iter().zip(all.frames))
-        .map(|(tier, (rows, frames))| Part { tier, rows: Arc::new(rows), frames })
+        .filter_map(|(tier, (rows, frames))| {
+            // A tier without a layout has no rows: the pipeline does not write it.
+            let layout = Arc::clone(context.plan.layout(tier)?);
+            Some(Part { tier, layout, rows: Arc::new(rows), frames })
+        })
         .collect();
-    Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position })
+    let revision = context.rules.revision();
+    Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position, submitted, revision })
 }
 
 fn evaluate(
     judge: &mut Judge,
-    events: &[Event],
+    events: &Arc<Vec<Event>>,
     range: Range<usize>,
     context: &Context,
+    besides: &Besides,
 ) -> Result<Output, SandboxError> {
     let mut assembler = Assembler::new(&context.plan);
+    let pairs = &context.pairs;
+    let mut beside = (!pairs.is_empty()).then(|| besides.collector());
     let mut originals = Vec::with_capacity(range.len());
     for index in range {
         let event = &events[index];
-        let (version, rule, outcome) = judge_one(judge, &context.rules, event, &mut assembler.tally)?;
-        let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
+        let (version, judged) = judge_one(judge, &context.rules, event, &mut assembler.tally)?;
         let index = u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events");
-        assembler.add(
-            Judged { index, event, version: version.as_deref(), rule: names },
-            rule.map(Arc::as_ref),
-            outcome,
-        );
+        let (rule, outcome) = match judged {
+            Ok((served, opinion)) => {
+                if let Some(beside) = &mut beside {
+                    beside.note(pairs, served, index, event, &opinion);
+                }
+                (Some(served.rule.as_ref()), opinion.map_err(Rejection::from))
+            }
+            Err(rejection) => (None, Err(rejection)),
+        };
+        let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
+        assembler.add(Judged { index, event, version: version.as_deref(), rule: names }, rule, outcome);
         let rule = names.map(|(label, digest)| (label.into(), digest.into()));
         originals.push(Original { event: Cow::Borrowed(event), version, rule });
+    }
+    if let Some(beside) = beside {
+        besides.submit(beside, events);
     }
     let mut frames: [Frames; 3] = Default::default();
     for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {
@@ -148,7 +182,8 @@ fn evaluate(
     Ok(Output { rows: assembler.rows, frames, originals: kept, tally: assembler.tally })
 }
 
-type Outcome<'a> = (Option<Cow<'a, str>>, Option<&'a Arc<Rule>>, Result<Verdict, Rejection>);
+/// The event's version, and the rule that judged it with its opinion, or the host's rejection.
+type Outcome<'a> = (Option<Cow<'a, str>>, Result<(&'a Served, Opinion), Rejection>);
 
 /// Routes and judges one event.
 fn judge_one<'a>(
@@ -158,22 +193,22 @@ fn judge_one<'a>(
     tally: &mut Tally,
 ) -> Result<Outcome<'a>, SandboxError> {
     if let Some(refused) = &event.refused {
-        return Ok((None, None, Err(refused.clone())));
+        return Ok((None, Err(refused.clone())));
     }
-    let (version, rule) = match rules.route(event) {
-        (version, Ok(rule)) => (version, rule),
-        (version, Err(rejection)) => return Ok((version, None, Err(rejection))),
+    let (version, served) = match rules.route(event) {
+        (version, Ok(served)) => (version, served),
+        (version, Err(rejection)) => return Ok((version, Err(rejection))),
     };
-    let judged = judge.judge(rule, event)?;
+    let judged = judge.judge(&served.rule, event)?;
     if let Some(fault) = judged.recovered {
         tally.recovered += 1;
         tracing::warn!(
-            rule = rule.label,
+            rule = served.rule.label,
             message_id = event.message_id,
             code = fault.code.as_str(),
             "a fault did not stand when the event was judged again alone: {}",
             fault.detail
         );
     }
-    Ok((version, Some(rule), judged.verdict.map_err(Rejection::from)))
+    Ok((version, Ok((served, judged.verdict))))
 }

@@ -7,13 +7,16 @@
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
 use super::deliver::{DeliverError, Delivery, SharedLedger};
-use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
-use super::prepare::{Prepared, inspect, prepare_for};
+use super::evaluate::{EvaluateError, Evaluated};
+use super::prepare::{Prepared, inspect};
+use super::reload::begin;
 use super::report::{Counts, Report, Tally};
 use super::retry::retrying;
+use super::serving::Serving;
 use crate::config::{Config, ConfigError, WarehouseConfig};
 use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
+use crate::releases::worker::Worker;
 use crate::source::{self, OpenError, Progress, Settings, SourceError};
 use crate::time::Clock;
 use crate::warehouse::{Sqlite, WarehouseError};
@@ -41,6 +44,8 @@ pub struct Options {
     pub stop: Stop,
     /// Counts to watch while it runs.
     pub counts: Arc<Counts>,
+    /// Called with what serves, when that changes and every second: only with a rule store.
+    pub on_worker: Arc<dyn Fn(&Worker) + Send + Sync>,
     /// Called once with the source's progress, when reading starts.
     pub on_start: Arc<dyn Fn(Arc<Progress>) + Send + Sync>,
 }
@@ -128,7 +133,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
-    let Prepared { sandbox, rules, mut plan, new_tables } = prepare_for(config, live)?;
+    let (Prepared { sandbox, rules, mut plan, new_tables }, begun) = begin(config, &live)?;
     let warehouse = retrying(*give_up_after, async || Sqlite::open(path)).await?;
     let identity = warehouse.identity();
     let ledger = retrying(*give_up_after, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
@@ -158,9 +163,10 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
-    let evaluators = Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads)
-        .map_err(RunError::Thread)?;
-    let (tally, complete) = drive(source, &evaluators, &Context { rules, plan }, &delivery, options).await?;
+    let serving = Serving::start(config, &sandbox, rules, plan, begun, &delivery, options).await?;
+    let ended = drive(source, &serving, &delivery, options).await;
+    serving.finish().await;
+    let (tally, complete) = ended?;
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
 }
 
@@ -187,8 +193,7 @@ async fn refuse_old_rows(
 /// Moves micro-batches along until the source has ended and everything is delivered.
 async fn drive(
     source: source::Opened,
-    evaluators: &Evaluators,
-    context: &Context,
+    serving: &Serving,
     delivery: &Delivery,
     options: &Options,
 ) -> Result<(Tally, bool), RunError> {
@@ -220,7 +225,7 @@ async fn drive(
             // Delivery has failed: without this a quiet source would keep it from being said.
             () = commits.closed() => break Ok(()),
             batch = source.batches.recv(), if reading && judging.len() < JUDGING => match batch {
-                Some(Ok(batch)) => judging.push_back(evaluators.submit(batch, context)),
+                Some(Ok(batch)) => judging.push_back(serving.submit(batch)),
                 Some(Err(error)) => {
                     // What was read before is good, and is finished first.
                     source_error = Some(error);
@@ -243,7 +248,8 @@ async fn commit(
     delivery: &Delivery,
     commits: &mpsc::Sender<(Seq, Tally)>,
 ) -> Result<bool, RunError> {
-    let Evaluated { parts, originals, tally, position } = judged?;
+    let Evaluated { parts, originals, tally, position, submitted, revision } = judged?;
+    let events = tally.read;
     failpoint::pass(failpoint::BATCH_JUDGED);
     // Bounded memory: nothing is committed that delivery has no room for.
     let Ok(room) = commits.reserve().await else { return Ok(false) };
@@ -259,6 +265,8 @@ async fn commit(
     let seq = delivery.ledger.retrying(delivery.give_up_after, call).await?;
     failpoint::pass(failpoint::LEDGER_COMMITTED);
     room.send((seq, tally));
+    let micros = u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX);
+    tracing::debug!(target: "preflight::batch", seq, events, revision, micros, "committed");
     Ok(true)
 }
 

@@ -13,7 +13,7 @@ use std::thread;
 use tokio::sync::oneshot;
 
 /// Native stack of a thread that runs guests: theirs is [`Limits::STACK`], the rest is the host's.
-const STACK: usize = 4 << 20;
+pub const STACK: usize = 4 << 20;
 /// Below this many events a part is not worth its thread.
 const SMALLEST: usize = 64;
 
@@ -55,7 +55,7 @@ impl JudgePool {
     pub fn submit<T: Send + 'static>(
         &self,
         events: Vec<Event>,
-        judge: impl Fn(&mut Judge, &[Event], Range<usize>) -> T + Clone + Send + 'static,
+        judge: impl Fn(&mut Judge, &Arc<Vec<Event>>, Range<usize>) -> T + Clone + Send + 'static,
     ) -> Vec<oneshot::Receiver<T>> {
         let size = events.len().div_ceil(self.threads.get()).max(SMALLEST);
         let events = Arc::new(events);
