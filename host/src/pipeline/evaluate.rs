@@ -22,7 +22,7 @@ use std::time::Instant;
 /// Threads that judge events.
 pub struct Evaluators {
     pool: JudgePool,
-    besides: Arc<Besides>,
+    besides: Option<Arc<Besides>>,
 }
 
 /// What judging needs: fixed for a micro-batch from the moment it is submitted.
@@ -71,16 +71,16 @@ struct Output {
 }
 
 impl Evaluators {
-    /// Starts the threads. They end when this is dropped.
+    /// Starts the threads. They end when this is dropped. Without `besides` nothing is compared.
     pub fn start(
         sandbox: &Arc<Sandbox>,
         limits: &Limits,
         isolation: Isolation,
         threads: NonZeroUsize,
-        besides: &Arc<Besides>,
+        besides: Option<&Arc<Besides>>,
     ) -> std::io::Result<Self> {
         let pool = JudgePool::start(sandbox, limits, isolation, threads)?;
-        Ok(Self { pool, besides: Arc::clone(besides) })
+        Ok(Self { pool, besides: besides.map(Arc::clone) })
     }
 
     /// Hands a micro-batch to the threads at once; the future gives the result.
@@ -91,9 +91,10 @@ impl Evaluators {
     ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
         let Batch { events, position } = batch;
         let (context, submitted) = (context.clone(), Instant::now());
-        let (shared, besides) = (context.clone(), Arc::clone(&self.besides));
-        let waiting =
-            self.pool.submit(events, move |judge, events, range| evaluate(judge, events, range, &shared, &besides));
+        let (shared, besides) = (context.clone(), self.besides.clone());
+        let waiting = self
+            .pool
+            .submit(events, move |judge, events, range| evaluate(judge, events, range, &shared, besides.as_deref()));
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
             join(&context, outputs, position, submitted)
@@ -144,11 +145,11 @@ fn evaluate(
     events: &Arc<Vec<Event>>,
     range: Range<usize>,
     context: &Context,
-    besides: &Besides,
+    besides: Option<&Besides>,
 ) -> Result<Output, SandboxError> {
     let mut assembler = Assembler::new(&context.plan);
     let pairs = &context.pairs;
-    let mut beside = (!pairs.is_empty()).then(|| besides.collector());
+    let mut beside = besides.filter(|_| !pairs.is_empty()).map(Besides::collector);
     let mut originals = Vec::with_capacity(range.len());
     for index in range {
         let event = &events[index];
@@ -168,7 +169,7 @@ fn evaluate(
         let rule = names.map(|(label, digest)| (label.into(), digest.into()));
         originals.push(Original { event: Cow::Borrowed(event), version, rule });
     }
-    if let Some(beside) = beside {
+    if let (Some(besides), Some(beside)) = (besides, beside) {
         besides.submit(beside, events);
     }
     let mut frames: [Frames; 3] = Default::default();
