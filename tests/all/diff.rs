@@ -372,7 +372,7 @@ fn components_of_a_rule_store_are_named_by_the_beginning_of_their_digest() {
     diff(Path::new(short), &v2(), &path, &["--pipeline", text(&file), "--events", "1"]).expect(0);
     refused(diff(Path::new("0000"), &v2(), &path, &from_store), &["no staged component", text(&store)]);
     refused(diff(Path::new("a"), &v2(), &path, &from_store), &["is not a digest"]);
-    refused(diff(Path::new(short), &v2(), &path, &[]), &["rule store rules: no staged component"]);
+    refused(diff(Path::new(short), &v2(), &path, &[]), &["in rule store rules", "there is no rule store here"]);
 }
 
 fn high_water(pid: u32) -> u64 {

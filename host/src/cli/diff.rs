@@ -168,7 +168,8 @@ fn load_rule(
     name: &str,
 ) -> anyhow::Result<Rule> {
     let loaded = if is_digest(name) {
-        let digest = store.find(name).with_context(|| format!("rule store {}", store.directory().display()))?;
+        let digest =
+            store.find(name).with_context(|| format!("{name} in rule store {}", store.directory().display()))?;
         load::bytes(sandbox, limits, cache, &store.component(&digest, limits.component)?)
     } else {
         load::file(sandbox, limits, cache, Path::new(name))
