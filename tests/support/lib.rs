@@ -6,6 +6,7 @@ pub mod disk;
 pub mod events;
 pub mod goldens;
 pub mod guest;
+pub mod http;
 pub mod paths;
 pub mod pipeline;
 pub mod running;

@@ -9,12 +9,11 @@ mod pack;
 mod run;
 mod test;
 
+use crate::VERSION;
 use crate::config::{Config, ConfigError, Layers};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PREFLIGHT_COMMIT"), ")");
 
 /// Runs validation rules, as sandboxed WebAssembly components, over streams and files.
 #[derive(Debug, Parser)]

@@ -3,13 +3,15 @@
 use super::assemble::{Assembler, Judged};
 use super::failpoint;
 use super::plan::{HostTable, Plan};
-use super::report::Tally;
 use super::retry::{Backoff, retrying};
 use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
+use crate::telemetry::metrics::{Metrics, Retry};
+use crate::telemetry::status::Status;
+use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::verdict::{Rejection, stage};
 use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError, quarantine_columns};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A ledger that the committing and the delivering side share.
 #[derive(Clone)]
@@ -87,6 +89,10 @@ pub struct Delivery {
     pub give_up_after: Duration,
     /// Held while a stream is made: the committing and the delivering side may both find one missing.
     pub making_streams: Arc<tokio::sync::Mutex<()>>,
+    /// Counts and times what is sent.
+    pub metrics: Metrics,
+    /// Told when rows cannot be written, and when they can again.
+    pub status: Status,
 }
 
 impl Delivery {
@@ -107,7 +113,9 @@ impl Delivery {
         let mut backoff = Backoff::new(self.give_up_after);
         loop {
             let entries = self.ledger.retrying(self.give_up_after, move |ledger| ledger.entries(seq)).await?;
+            let sending = Instant::now();
             let results = self.warehouse.append(Arc::clone(&entries)).await;
+            self.metrics.sent(sending.elapsed());
             failpoint::pass(failpoint::ROWS_APPENDED);
             let problems = entries.iter().zip(results).filter_map(|(entry, result)| result.err().map(|e| (entry, e)));
             // What may pass for one entry does not, if another failed for good.
@@ -116,6 +124,8 @@ impl Delivery {
                 None => {
                     self.ledger.retrying(self.give_up_after, move |ledger| ledger.done(seq)).await?;
                     failpoint::pass(failpoint::ENTRY_DONE);
+                    self.metrics.confirmed(&entries);
+                    self.status.append_works();
                     return Ok(());
                 }
                 // Bronze and quarantine take every event: a table that refuses one of theirs stops the pipeline.
@@ -124,6 +134,8 @@ impl Delivery {
                 }
                 Some((entry, AppendError::Retryable(why))) => {
                     tracing::warn!(tier = entry.tier.as_str(), "cannot write, trying again: {why}");
+                    self.metrics.retried(Retry::Append);
+                    self.status.append_fails(entry.tier, &why);
                     if !backoff.wait().await {
                         let error = AppendError::Retryable(why);
                         return Err(DeliverError::Append { tier: entry.tier, error, advice: KEPT });
@@ -166,7 +178,7 @@ impl Delivery {
                 rule: original.rule.as_ref().map(|(label, digest)| (label.as_ref(), digest.as_ref())),
             };
             assembler.quarantine(judged, &original.event.attributes_json(), &rejection);
-            refused.reject(&rejection);
+            refused.of(CountedVersion::new(judged.version, judged.rule.is_some())).reject(&rejection);
             events.push(original.clone());
             tracing::warn!(message_id = original.event.message_id, "the table refused a row: {why}");
         }

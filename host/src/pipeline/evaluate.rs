@@ -3,12 +3,13 @@
 
 use super::assemble::{Assembler, Judged};
 use super::plan::Plan;
-use super::report::Tally;
 use crate::event::Event;
 use crate::ledger::{Frames, Original, Part};
 use crate::rules::judge::Isolation;
 use crate::rules::{Judge, Limits, Rule, RuleSet, Sandbox, fault::SandboxError};
 use crate::source::Batch;
+use crate::telemetry::metrics::{BatchTimer, Metrics};
+use crate::telemetry::tally::Tally;
 use crate::verdict::{Rejection, Verdict};
 use crate::warehouse::{RowSet, Tier};
 use futures::future::try_join_all;
@@ -28,6 +29,7 @@ const SMALLEST: usize = 64;
 pub struct Evaluators {
     jobs: mpsc::Sender<Job>,
     threads: NonZeroUsize,
+    metrics: Metrics,
 }
 
 /// What judging needs: fixed for a micro-batch from the moment it is submitted.
@@ -67,6 +69,8 @@ struct Job {
     range: Range<usize>,
     context: Context,
     reply: oneshot::Sender<Result<Output, SandboxError>>,
+    /// Ends with the last part of the micro-batch.
+    _timer: Arc<BatchTimer>,
 }
 
 struct Output {
@@ -83,23 +87,24 @@ impl Evaluators {
         limits: &Limits,
         isolation: Isolation,
         threads: NonZeroUsize,
+        metrics: &Metrics,
     ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
         for number in 0..threads.get() {
             let mut judge = Judge::new(Arc::clone(sandbox), limits.clone(), isolation);
-            let queue = Arc::clone(&queue);
+            let (queue, metrics) = (Arc::clone(&queue), metrics.clone());
             thread::Builder::new().name(format!("judge-{number}")).stack_size(STACK).spawn(move || {
                 loop {
                     let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(job) = job else { return };
-                    let output = evaluate(&mut judge, &job);
+                    let output = evaluate(&mut judge, &job, &metrics);
                     // Nobody waits for it when the pipeline has failed meanwhile.
                     job.reply.send(output).ok();
                 }
             })?;
         }
-        Ok(Self { jobs, threads })
+        Ok(Self { jobs, threads, metrics: metrics.clone() })
     }
 
     /// Hands a micro-batch to the threads at once; the future gives the result.
@@ -110,12 +115,14 @@ impl Evaluators {
     ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
         let Batch { events, position } = batch;
         let size = events.len().div_ceil(self.threads.get()).max(SMALLEST);
+        let timer = Arc::new(self.metrics.batch(&events));
         let events = Arc::new(events);
         let mut waiting = Vec::new();
         for start in (0..events.len()).step_by(size) {
             let (reply, output) = oneshot::channel();
             let range = start..events.len().min(start + size);
-            let job = Job { batch: Arc::clone(&events), range, context: context.clone(), reply };
+            let (batch, timer) = (Arc::clone(&events), Arc::clone(&timer));
+            let job = Job { batch, range, context: context.clone(), reply, _timer: timer };
             // If every thread is gone the reply is dropped with the job, which the receiver sees.
             self.jobs.send(job).ok();
             waiting.push(output);
@@ -158,10 +165,11 @@ fn join(
     Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position })
 }
 
-fn evaluate(judge: &mut Judge, job: &Job) -> Result<Output, SandboxError> {
+fn evaluate(judge: &mut Judge, job: &Job, metrics: &Metrics) -> Result<Output, SandboxError> {
     let mut assembler = Assembler::new(&job.context.plan);
     let mut originals = Vec::with_capacity(job.range.len());
     for index in job.range.clone() {
+        let _timer = metrics.sampled_event(index);
         let event = &job.batch[index];
         let (version, rule, outcome) = judge_one(judge, &job.context.rules, event, &mut assembler.tally)?;
         let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));

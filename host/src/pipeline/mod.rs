@@ -17,5 +17,5 @@ pub mod retry;
 pub mod run;
 
 pub use prepare::{Prepared, prepare, refusals};
-pub use report::{Counts, Report, Tally};
+pub use report::Report;
 pub use run::{Options, RunError, Stop, run};

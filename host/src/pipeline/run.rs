@@ -10,11 +10,14 @@ use super::deliver::{DeliverError, Delivery, SharedLedger};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::failpoint;
 use super::prepare::{Prepared, inspect, prepare_for};
-use super::report::{Counts, Report, Tally};
+use super::report::Report;
 use super::retry::retrying;
 use crate::config::{Config, ConfigError, WarehouseConfig};
 use crate::ledger::{Ledger, LedgerError, Seq};
-use crate::source::{self, OpenError, Progress, Settings, SourceError};
+use crate::source::{self, OpenError, Settings, SourceError};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::status::{State, Status};
+use crate::telemetry::tally::Tally;
 use crate::time::Clock;
 use crate::warehouse::{Sqlite, WarehouseError};
 use futures::StreamExt;
@@ -39,10 +42,10 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Asked to stop.
     pub stop: Stop,
-    /// Counts to watch while it runs.
-    pub counts: Arc<Counts>,
-    /// Called once with the source's progress, when reading starts.
-    pub on_start: Arc<dyn Fn(Arc<Progress>) + Send + Sync>,
+    /// What is counted and measured while it runs: of this run alone.
+    pub metrics: Metrics,
+    /// What it says of itself while it runs.
+    pub status: Status,
 }
 
 /// A request to stop: the source ends, what was read is finished.
@@ -153,13 +156,17 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         plan: Arc::clone(&plan),
         give_up_after: *give_up_after,
         making_streams: Arc::default(),
+        metrics: options.metrics.clone(),
+        status: options.status.clone(),
     };
     let resumed = delivery.resume().await?;
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
-    let evaluators = Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads)
-        .map_err(RunError::Thread)?;
+    options.status.serves(&rules);
+    let evaluators =
+        Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads, &options.metrics)
+            .map_err(RunError::Thread)?;
     let (tally, complete) = drive(source, &evaluators, &Context { rules, plan }, &delivery, options).await?;
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
 }
@@ -194,9 +201,10 @@ async fn drive(
 ) -> Result<(Tally, bool), RunError> {
     let stop_reading = Arc::new(AtomicBool::new(false));
     let mut source = source.start(Arc::clone(&stop_reading)).map_err(RunError::Thread)?;
-    (options.on_start)(Arc::clone(&source.progress));
+    options.metrics.reading(Arc::clone(&source.progress));
+    options.status.state(State::Running);
     let (commits, queue) = mpsc::channel::<(Seq, Tally)>(UNDELIVERED);
-    let delivering = tokio::spawn(deliver_all(delivery.clone(), queue, Arc::clone(&options.counts)));
+    let delivering = tokio::spawn(deliver_all(delivery.clone(), queue));
     let mut judging = FuturesOrdered::new();
     let (mut reading, mut stopping, mut cut_short) = (true, false, false);
     let mut source_error = None;
@@ -208,6 +216,7 @@ async fn drive(
             biased;
             () = options.stop.wait(), if !stopping => {
                 stopping = true;
+                options.status.state(State::Stopping);
                 cut_short = reading;
                 stop_reading.store(true, Ordering::Relaxed);
             }
@@ -233,8 +242,8 @@ async fn drive(
     drop(commits);
     let delivered = delivering.await.map_err(|error| RunError::Thread(io::Error::other(error)))?;
     outcome?;
-    let tally = delivered?;
-    source_error.map_or(Ok((tally, !cut_short)), |error| Err(error.into()))
+    delivered?;
+    source_error.map_or(Ok((options.metrics.tally(), !cut_short)), |error| Err(error.into()))
 }
 
 /// Commits a judged micro-batch to the ledger. False if delivery no longer takes commits.
@@ -256,26 +265,21 @@ async fn commit(
         let (parts, originals, position) = work.as_ref();
         ledger.commit(parts, originals, position.as_ref().map(|(key, at)| (key.as_str(), at.as_str())))
     };
+    let committing = Instant::now();
     let seq = delivery.ledger.retrying(delivery.give_up_after, call).await?;
     failpoint::pass(failpoint::LEDGER_COMMITTED);
+    delivery.metrics.committed(committing.elapsed());
     room.send((seq, tally));
     Ok(true)
 }
 
-/// Delivers commits as they come, and what refused rows added at the end.
-async fn deliver_all(
-    delivery: Delivery,
-    mut queue: mpsc::Receiver<(Seq, Tally)>,
-    counts: Arc<Counts>,
-) -> Result<Tally, DeliverError> {
-    let mut all = Tally::default();
+/// Delivers commits as they come, and what refused rows added at the end. Counts the events whose rows are durable.
+async fn deliver_all(delivery: Delivery, mut queue: mpsc::Receiver<(Seq, Tally)>) -> Result<(), DeliverError> {
     while let Some((seq, mut tally)) = queue.recv().await {
         let refused = delivery.deliver(Some(seq)).await?;
-        tally.accepted -= refused.quarantined();
-        tally.add(&refused);
-        counts.add(&tally);
-        all.add(&tally);
+        tally.refuse(&refused);
+        delivery.metrics.durable(&tally);
     }
     delivery.deliver(None).await?;
-    Ok(all)
+    Ok(())
 }
