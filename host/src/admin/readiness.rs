@@ -30,7 +30,7 @@ pub(super) fn of<'a>(pipelines: impl IntoIterator<Item = (&'a str, Now)>) -> Rea
             State::Ended => reasons.push(remark("it has ended".into())),
             State::Running | State::Stopping => {}
         }
-        if let Some(failing) = now.append_failing {
+        if let Some(failing) = now.trouble() {
             reasons.push(remark(format!("rows cannot be written since {}: {}", failing.since, failing.why)));
         }
         let worker = now.worker;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::digest::Digest;
     use crate::releases::worker::{Pin, RefusedRevision, Worker};
-    use crate::telemetry::status::AppendFailing;
+    use crate::telemetry::status::Failing;
 
     fn now(state: State) -> Now {
         Now { state, ..Now::default() }
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn one_that_has_not_started_has_ended_or_cannot_write_is_not() {
-        let failing = AppendFailing { since: "T".into(), why: "silver: locked".into() };
-        let failing = Now { append_failing: Some(failing), ..now(State::Running) };
+        let failing = Failing { since: "T".into(), why: "silver: locked".into() };
+        let failing = Now { failing: [(0, failing)].into(), ..now(State::Running) };
         let readiness = of([("a", now(State::Starting)), ("b", now(State::Ended)), ("c", failing)]);
         let reasons: Vec<(&str, &str)> =
             readiness.reasons.iter().map(|remark| (remark.pipeline.as_str(), remark.reason.as_str())).collect();

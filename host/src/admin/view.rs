@@ -3,7 +3,7 @@
 use crate::VERSION;
 use crate::releases::worker::Worker;
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::status::{AppendFailing, Board, Now, State, Status};
+use crate::telemetry::status::{Board, Failing, Now, State, Status};
 use crate::telemetry::tally::Outcomes;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub(super) struct View {
 struct Pipeline {
     name: String,
     state: State,
-    append_failing: Option<AppendFailing>,
+    failing: Vec<Failing>,
     worker: Worker,
     counts: Counts,
     source: Option<Source>,
@@ -53,12 +53,12 @@ pub(super) fn of(board: &Board) -> View {
 }
 
 fn pipeline((metrics, status): &(Metrics, Status)) -> Pipeline {
-    let Now { state, worker, append_failing } = status.now();
+    let Now { state, worker, failing } = status.now();
     let tally = metrics.tally();
     Pipeline {
         name: status.pipeline().to_owned(),
         state,
-        append_failing,
+        failing: failing.into_values().collect(),
         worker,
         counts: Counts {
             events: tally.read,

@@ -11,7 +11,7 @@ use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::failpoint;
 use super::prepare::{Prepared, inspect, prepare_for};
 use super::report::Report;
-use super::retry::retrying;
+use super::retry::{Patience, retrying};
 use crate::config::{Config, ConfigError, WarehouseConfig};
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::source::{self, OpenError, Settings, SourceError};
@@ -25,7 +25,7 @@ use futures::stream::FuturesOrdered;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 
 /// Micro-batches that are judged at the same time.
@@ -126,20 +126,21 @@ impl From<OpenError> for RunError {
 pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {
     let started = Instant::now();
     let WarehouseConfig::Sqlite { path, give_up_after } = &config.warehouse;
-    let live = match retrying(*give_up_after, async || inspect(config)).await {
+    let patience = Patience::new(*give_up_after, &options.metrics, &options.status);
+    let live = match retrying(&patience, async || inspect(config)).await {
         // Another program holds it: that is no mistake in the pipeline file.
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
     let Prepared { sandbox, rules, mut plan, new_tables } = prepare_for(config, live)?;
-    let warehouse = retrying(*give_up_after, async || Sqlite::open(path)).await?;
+    let warehouse = retrying(&patience, async || Sqlite::open(path)).await?;
     let identity = warehouse.identity();
-    let ledger = retrying(*give_up_after, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
+    let ledger = retrying(&patience, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
     if ledger.is_new() && !options.new_ledger {
-        refuse_old_rows(config, &ledger, &warehouse, *give_up_after).await?;
+        refuse_old_rows(config, &ledger, &warehouse, &patience).await?;
     }
     for table in new_tables {
-        retrying(*give_up_after, || warehouse.create_table(table.clone())).await?;
+        retrying(&patience, || warehouse.create_table(table.clone())).await?;
     }
     let settings = || Settings {
         source: config.source.clone(),
@@ -147,17 +148,16 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         max_payload: config.max_payload,
         clock: Arc::clone(&options.clock),
     };
-    let source = retrying(*give_up_after, async || source::open(settings(), |key| ledger.position(key))).await?;
+    let source = retrying(&patience, async || source::open(settings(), |key| ledger.position(key))).await?;
     source.name().clone_into(&mut plan.source_name);
     let plan = Arc::new(plan);
     let delivery = Delivery {
         ledger: SharedLedger::new(ledger),
         warehouse,
         plan: Arc::clone(&plan),
-        give_up_after: *give_up_after,
+        patience,
         making_streams: Arc::default(),
         metrics: options.metrics.clone(),
-        status: options.status.clone(),
     };
     let resumed = delivery.resume().await?;
     if resumed > 0 {
@@ -176,12 +176,12 @@ async fn refuse_old_rows(
     config: &Config,
     ledger: &Ledger,
     warehouse: &Sqlite,
-    give_up_after: Duration,
+    patience: &Patience,
 ) -> Result<(), RunError> {
     let tables = [config.bronze.as_ref(), Some(&config.silver.tier), Some(&config.quarantine)];
     for table in tables.into_iter().flatten().map(|tier| tier.table.as_str()) {
-        let exists = retrying(give_up_after, || warehouse.columns(table)).await?.is_some();
-        if exists && retrying(give_up_after, || warehouse.has_rows(table)).await? {
+        let exists = retrying(patience, || warehouse.columns(table)).await?.is_some();
+        if exists && retrying(patience, || warehouse.has_rows(table)).await? {
             return Err(RunError::NewLedger {
                 ledger: ledger.directory().display().to_string(),
                 table: table.to_owned(),
@@ -266,7 +266,7 @@ async fn commit(
         ledger.commit(parts, originals, position.as_ref().map(|(key, at)| (key.as_str(), at.as_str())))
     };
     let committing = Instant::now();
-    let seq = delivery.ledger.retrying(delivery.give_up_after, call).await?;
+    let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
     failpoint::pass(failpoint::LEDGER_COMMITTED);
     delivery.metrics.committed(committing.elapsed());
     room.send((seq, tally));

@@ -2,10 +2,10 @@
 
 use super::metrics::{Exposition, Metrics};
 use crate::releases::worker::{ServedRule, Serving, Worker};
-use crate::rules::RuleSet;
+use crate::rules::{Rule, RuleSet};
 use crate::time::{Clock, Micros, format_micros};
-use crate::warehouse::Tier;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -25,12 +25,12 @@ pub enum State {
     Ended,
 }
 
-/// Since when rows cannot be written, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AppendFailing {
-    /// The first failure since an append worked, RFC 3339.
+/// Something that fails and is tried again, so that rows wait to be written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Failing {
+    /// When it failed first, RFC 3339.
     pub since: String,
-    /// The tier, and what its table or database said last.
+    /// Why it failed last.
     pub why: String,
 }
 
@@ -51,8 +51,15 @@ pub struct Now {
     pub state: State,
     /// The rules it serves.
     pub worker: Worker,
-    /// Set while appends fail and are retried.
-    pub append_failing: Option<AppendFailing>,
+    /// What fails and is tried again, in the order it began.
+    pub failing: BTreeMap<u64, Failing>,
+}
+
+impl Now {
+    /// What has been failing for longest.
+    pub fn trouble(&self) -> Option<&Failing> {
+        self.failing.values().next()
+    }
 }
 
 impl Status {
@@ -96,7 +103,7 @@ impl Status {
 
     /// The rules it serves, when the pipeline file names them: no revision, all of them active.
     pub fn serves(&self, rules: &RuleSet) {
-        let one = |(version, rule): (&String, &Arc<crate::rules::Rule>)| {
+        let one = |(version, rule): (&String, &Arc<Rule>)| {
             let rule = ServedRule { rule: rule.label.clone(), digest: rule.digest };
             (version.clone(), Serving { roles: [("active".to_owned(), rule)].into() })
         };
@@ -113,18 +120,35 @@ impl Status {
         }
     }
 
-    /// An append failed and will be tried again.
-    pub fn append_fails(&self, tier: Tier, why: &str) {
+    /// Something failed and will be tried again: until what is returned is dropped it fails.
+    pub fn trouble(&self) -> Trouble {
         let since = format_micros(self.at());
+        let mut id = 0;
         self.change(|now| {
-            let since = now.append_failing.take().map_or(since, |failing| failing.since);
-            now.append_failing = Some(AppendFailing { since, why: format!("{tier}: {why}") });
+            id = now.failing.last_key_value().map_or(0, |(last, _)| last + 1);
+            now.failing.insert(id, Failing { since, why: String::new() });
         });
+        Trouble { status: self.clone(), id }
     }
+}
 
-    /// An append worked.
-    pub fn append_works(&self) {
-        self.change(|now| now.append_failing = None);
+/// Something that fails and is tried again. To be dropped when it works, or nobody tries any more.
+#[derive(Debug)]
+pub struct Trouble {
+    status: Status,
+    id: u64,
+}
+
+impl Trouble {
+    /// Why it failed last.
+    pub fn is(&mut self, why: String) {
+        self.status.change(|now| now.failing.entry(self.id).or_default().why = why);
+    }
+}
+
+impl Drop for Trouble {
+    fn drop(&mut self) {
+        self.status.change(|now| drop(now.failing.remove(&self.id)));
     }
 }
 
@@ -173,15 +197,18 @@ mod tests {
     use crate::time::FixedClock;
 
     #[test]
-    fn a_failing_append_keeps_its_first_time_until_one_works() {
+    fn what_fails_is_told_until_it_works_and_the_longest_first() {
         let status = Status::new("p", Arc::new(FixedClock(0)));
-        status.append_fails(Tier::Silver, "locked");
-        status.change(|now| now.append_failing.as_mut().unwrap().since = "earlier".into());
-        status.append_fails(Tier::Bronze, "full");
-        let failing = AppendFailing { since: "earlier".into(), why: "bronze: full".into() };
-        assert_eq!(status.now().append_failing, Some(failing));
-        status.append_works();
-        assert_eq!(status.now().append_failing, None);
+        let why = || status.now().trouble().map(|failing| failing.why.clone());
+        let (mut first, mut second) = (status.trouble(), status.trouble());
+        first.is("locked".into());
+        second.is("full".into());
+        first.is("still locked".into());
+        assert_eq!(why().as_deref(), Some("still locked"));
+        drop(first);
+        assert_eq!(why().as_deref(), Some("full"));
+        drop(second);
+        assert_eq!(why(), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use preflight::config::{Config, Layers, WarehouseConfig};
 use preflight::ledger::Ledger;
 use preflight::pipeline::deliver::{Delivery, SharedLedger};
 use preflight::pipeline::evaluate::{Context, Evaluators};
+use preflight::pipeline::retry::Patience;
 use preflight::pipeline::{failpoint, prepare};
 use preflight::source::Batch;
 use preflight::telemetry::status::Board;
@@ -68,10 +69,9 @@ async fn commit_batches(pipeline: &Pipeline) {
         ledger: SharedLedger::new(ledger),
         warehouse,
         plan: Arc::clone(&plan),
-        give_up_after: Duration::ZERO,
+        patience: Patience::new(Duration::ZERO, metrics, status),
         making_streams: Arc::default(),
         metrics: metrics.clone(),
-        status: status.clone(),
     };
     let evaluators =
         Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, metrics).unwrap();

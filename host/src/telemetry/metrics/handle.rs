@@ -44,15 +44,18 @@ struct Inner {
 pub enum Retry {
     /// Sending rows.
     Append,
-    /// Another call to the ledger or the warehouse, while its database is held or its disk is full.
-    Call,
+    /// Another call to the warehouse.
+    Warehouse,
+    /// A call to the ledger.
+    Ledger,
 }
 
 impl Retry {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Append => "append",
-            Self::Call => "call",
+            Self::Warehouse => "warehouse",
+            Self::Ledger => "ledger",
         }
     }
 }

@@ -52,8 +52,10 @@ pub(super) const ROWS: Name = Name(
     "preflight_rows",
     "Rows that the warehouse confirmed, by tier; those that an earlier run had left in the ledger included",
 );
-pub(super) const RETRIES: Name =
-    Name("preflight_retries", "Operations that failed in a way that may pass, and are tried again");
+pub(super) const RETRIES: Name = Name(
+    "preflight_retries",
+    "Tries after a failure that may pass, by what failed: append, another call to the warehouse, a call to the ledger",
+);
 
 pub(super) const RELOADS: Name = Name(
     "preflight_reloads",
