@@ -8,13 +8,15 @@
 //! ```
 //!
 //! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`] ← [`rules`], [`source`], [`ledger`],
-//! [`warehouse`] ← [`telemetry`] ← [`pipeline`], [`admin`] ← [`cli`]. Only [`rules`] names wasmtime.
+//! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`admin`] ← [`cli`]. Only [`rules`] names wasmtime.
 
 pub mod admin;
 pub mod cli;
 pub mod config;
 pub mod digest;
 pub mod event;
+pub mod failpoint;
+pub mod files;
 pub mod fixtures;
 pub mod ledger;
 pub mod pipeline;

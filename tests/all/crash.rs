@@ -1,6 +1,6 @@
 //! A worker that is killed at any moment and started again writes every row exactly once, in order.
 
-use preflight::pipeline::failpoint;
+use preflight::failpoint;
 use preflight_tests::tables::{self, Tiers};
 use preflight_tests::{Ended, Pipeline, Running, bookings};
 use rustix::process::Signal;

@@ -3,9 +3,11 @@
 //! Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), 2 wrong usage or configuration.
 
 mod check;
+mod component;
 mod inspect;
 mod output;
 mod pack;
+mod rules;
 mod run;
 mod test;
 
@@ -35,6 +37,8 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Judge fixtures with a component and show what differs
     Test(test::TestArgs),
+    /// Stage rules in a rule store, and say which serves which event version
+    Rules(rules::RulesArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -83,6 +87,7 @@ pub fn main() -> ExitCode {
         Command::Pack(args) => pack::pack(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Test(args) => test::test(&args),
+        Command::Rules(args) => rules::rules(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.
             let mut script = Vec::new();

@@ -24,13 +24,19 @@ pub(super) fn error(error: &anyhow::Error) {
     writeln!(io::stderr().lock(), "error: {error:#}").ok();
 }
 
-/// A table with numbers in its last column.
-pub(super) fn counts(header: [&str; 3], rows: impl IntoIterator<Item = [String; 3]>) -> Table {
+/// A table.
+pub(super) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Table {
     let mut table = Table::new();
     table.load_preset(UTF8_BORDERS_ONLY).set_header(header);
     for row in rows {
         table.add_row(row);
     }
+    table
+}
+
+/// A table with numbers in its last column.
+pub(super) fn counts(header: [&str; 3], rows: impl IntoIterator<Item = [String; 3]>) -> Table {
+    let mut table = table(header, rows);
     if let Some(column) = table.column_mut(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }

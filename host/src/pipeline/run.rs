@@ -7,12 +7,14 @@
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
 use super::deliver::{DeliverError, Delivery, SharedLedger};
-use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
-use super::failpoint;
-use super::prepare::{Prepared, inspect, prepare_for};
+use super::evaluate::{EvaluateError, Evaluated};
+use super::prepare::{Prepared, inspect};
+use super::reload::{begin, report};
 use super::report::Report;
 use super::retry::{Patience, retrying};
+use super::serving::Serving;
 use crate::config::{Config, ConfigError, WarehouseConfig};
+use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::source::{self, OpenError, Settings, SourceError};
 use crate::telemetry::metrics::Metrics;
@@ -132,7 +134,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
-    let Prepared { sandbox, rules, mut plan, new_tables } = prepare_for(config, live)?;
+    let (Prepared { sandbox, rules, mut plan, new_tables }, begun) = begin(config, &live)?;
     let warehouse = retrying(&patience, async || Sqlite::open(path)).await?;
     let identity = warehouse.identity();
     let ledger = retrying(&patience, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
@@ -163,11 +165,11 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
-    options.status.serves(&rules);
-    let evaluators =
-        Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads, &options.metrics)
-            .map_err(RunError::Thread)?;
-    let (tally, complete) = drive(source, &evaluators, &Context { rules, plan }, &delivery, options).await?;
+    options.status.serves(rules.revision(), report::serving(&rules));
+    let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
+    let ended = drive(source, &serving, &delivery, options).await;
+    serving.finish().await;
+    let (tally, complete) = ended?;
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
 }
 
@@ -194,8 +196,7 @@ async fn refuse_old_rows(
 /// Moves micro-batches along until the source has ended and everything is delivered.
 async fn drive(
     source: source::Opened,
-    evaluators: &Evaluators,
-    context: &Context,
+    serving: &Serving,
     delivery: &Delivery,
     options: &Options,
 ) -> Result<(Tally, bool), RunError> {
@@ -229,7 +230,7 @@ async fn drive(
             // Delivery has failed: without this a quiet source would keep it from being said.
             () = commits.closed() => break Ok(()),
             batch = source.batches.recv(), if reading && judging.len() < JUDGING => match batch {
-                Some(Ok(batch)) => judging.push_back(evaluators.submit(batch, context)),
+                Some(Ok(batch)) => judging.push_back(serving.submit(batch)),
                 Some(Err(error)) => {
                     // What was read before is good, and is finished first.
                     source_error = Some(error);
@@ -252,7 +253,8 @@ async fn commit(
     delivery: &Delivery,
     commits: &mpsc::Sender<(Seq, Tally)>,
 ) -> Result<bool, RunError> {
-    let Evaluated { parts, originals, tally, position } = judged?;
+    let Evaluated { parts, originals, tally, position, submitted, revision } = judged?;
+    let events = tally.read;
     failpoint::pass(failpoint::BATCH_JUDGED);
     // Bounded memory: nothing is committed that delivery has no room for.
     let Ok(room) = commits.reserve().await else { return Ok(false) };
@@ -270,6 +272,8 @@ async fn commit(
     failpoint::pass(failpoint::LEDGER_COMMITTED);
     delivery.metrics.committed(committing.elapsed());
     room.send((seq, tally));
+    let micros = u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX);
+    tracing::debug!(target: "preflight::batch", seq, events, revision, micros, "committed");
     Ok(true)
 }
 

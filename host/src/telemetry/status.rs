@@ -1,8 +1,7 @@
 //! What a pipeline says of itself while it runs, for whoever asks.
 
 use super::metrics::{Exposition, Metrics};
-use crate::releases::worker::{ServedRule, Serving, Worker};
-use crate::rules::{Rule, RuleSet};
+use crate::releases::worker::{Serving, Worker};
 use crate::time::{Clock, Micros, format_micros};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -101,13 +100,9 @@ impl Status {
         self.change(|now| now.worker = worker);
     }
 
-    /// The rules it serves, when the pipeline file names them: no revision, all of them active.
-    pub fn serves(&self, rules: &RuleSet) {
-        let one = |(version, rule): (&String, &Arc<Rule>)| {
-            let rule = ServedRule { rule: rule.label.clone(), digest: rule.digest };
-            (version.clone(), Serving { roles: [("active".to_owned(), rule)].into() })
-        };
-        self.worker(Worker { event_versions: rules.rules().iter().map(one).collect(), ..self.no_rules() });
+    /// The rules a run begins with, by event version and role.
+    pub fn serves(&self, revision: Option<u64>, event_versions: BTreeMap<String, Serving>) {
+        self.worker(Worker { revision, event_versions, ..self.no_rules() });
     }
 
     fn no_rules(&self) -> Worker {

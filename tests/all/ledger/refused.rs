@@ -2,11 +2,12 @@
 //! quarantine once, and offsets stay without gaps, wherever the worker is killed meanwhile.
 
 use preflight::config::{Config, Layers, WarehouseConfig};
+use preflight::failpoint;
 use preflight::ledger::Ledger;
 use preflight::pipeline::deliver::{Delivery, SharedLedger};
 use preflight::pipeline::evaluate::{Context, Evaluators};
+use preflight::pipeline::prepare;
 use preflight::pipeline::retry::Patience;
-use preflight::pipeline::{failpoint, prepare};
 use preflight::source::Batch;
 use preflight::telemetry::status::Board;
 use preflight::time::{Clock, SystemClock};
@@ -74,8 +75,9 @@ async fn commit_batches(pipeline: &Pipeline) {
         metrics: metrics.clone(),
     };
     let evaluators =
-        Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, metrics).unwrap();
-    let context = Context { rules: prepared.rules, plan };
+        Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, None, metrics)
+            .unwrap();
+    let context = Context { rules: prepared.rules, plan, pairs: [].into() };
     for (batch, kinds) in BATCHES.into_iter().enumerate() {
         let lines: String = kinds.split(' ').enumerate().map(|(at, kind)| line(kind, batch * 10 + at)).collect();
         let events = events::from_lines(&format!("batch-{batch}"), &lines);
