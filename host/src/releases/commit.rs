@@ -12,7 +12,7 @@ use crate::failpoint;
 use crate::files::{self, Prepared};
 use crate::time::{Micros, format_micros};
 
-const HEADER: &str = "# Written by `preflight rules`. A change made here by hand is noticed by nobody.\n";
+const HEADER: &str = "# Written by `preflight rules`. A change by hand is neither checked nor in the history.\n";
 
 /// Why a change was not made. The store is as it was.
 #[derive(Debug, thiserror::Error)]
