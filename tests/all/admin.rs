@@ -1,7 +1,8 @@
 //! The admin endpoint of a running worker.
 
+use preflight::releases::Change;
 use preflight_tests::http::{connect, get, request};
-use preflight_tests::{Booking, Ended, Pipeline, Running, paths};
+use preflight_tests::{Booking, Ended, Following, Pipeline, Running, Toy, paths};
 use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::json;
@@ -189,6 +190,38 @@ fn a_pipeline_that_cannot_write_yet_is_not_ready_and_says_since_when() {
     running.wait_until(|| get(&address, "/readyz").status == 200);
     drop(stdin);
     assert_eq!(running.finish().expect(0).json()["events"], 4);
+}
+
+#[test]
+fn with_a_rule_store_the_revision_served_and_the_one_refused_are_told_and_the_worker_stays_ready() {
+    let build = |n| Toy { n, ..Toy::default() }.component();
+    let following = Following::new("[admin]\nlisten = \"127.0.0.1:0\"\n");
+    let one = following.begin_with(&build(1), "1");
+    let mut fed = following.start();
+    let address = fed.run.admin();
+    following.serves(&mut fed, 1);
+    // Its fixtures say what the first build does.
+    let bad = following.stage(&build(2));
+    following.promote(bad, "1");
+    let refused = || get(&address, "/status").json()["pipelines"][0]["worker"]["refused"]["revision"] == 2;
+    fed.run.wait_until(refused);
+    let ready = get(&address, "/readyz");
+    let warning = ready.json()["warnings"][0]["reason"].as_str().unwrap_or_default().to_owned();
+    assert!(ready.status == 200 && warning.starts_with("revision 2 is refused since 2"), "{ready:?}");
+    let worker = get(&address, "/status").json()["pipelines"][0]["worker"].clone();
+    assert_eq!(worker["revision"], 1);
+    assert_eq!(worker["event_versions"]["1"]["roles"]["active"]["digest"], one.to_string());
+
+    let metrics = get(&address, "/metrics");
+    let counted = |name: &str| metrics.counted(&format!("preflight_{name}"));
+    assert_eq!([counted("active_revision"), counted("refused_revision"), counted("reloads_total")], [1, 2, 1]);
+    following.change(&Change::Rollback { events: "1".into() });
+    following.serves(&mut fed, 3);
+    fed.run.wait_until(|| get(&address, "/metrics").counted("preflight_active_revision") == 3);
+    let metrics = get(&address, "/metrics");
+    assert_eq!(metrics.counted("preflight_refused_revision"), 0);
+    assert_eq!(metrics.counted("preflight_reloads_total"), 2);
+    fed.finish().expect(0);
 }
 
 #[test]
