@@ -8,8 +8,10 @@
 //! ```
 //!
 //! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`] ← [`rules`], [`source`], [`ledger`],
-//! [`warehouse`] ← [`releases`] ← [`pipeline`], [`diff`] ← [`cli`]. Only [`rules`] names wasmtime.
+//! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`diff`], [`admin`] ← [`cli`]. Only [`rules`] names
+//! wasmtime.
 
+pub mod admin;
 pub mod cli;
 pub mod config;
 pub mod diff;
@@ -28,3 +30,6 @@ pub mod telemetry;
 pub mod time;
 pub mod verdict;
 pub mod warehouse;
+
+/// The version and the commit it was built from.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PREFLIGHT_COMMIT"), ")");

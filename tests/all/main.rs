@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's helpers may fail where a test may")]
 
+mod admin;
 mod batching;
 mod cache;
 mod cli;

@@ -7,6 +7,7 @@ pub mod events;
 pub mod goldens;
 pub mod guest;
 pub mod handmade;
+pub mod http;
 pub mod paths;
 pub mod pipeline;
 pub mod rule_store;

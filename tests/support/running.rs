@@ -51,16 +51,16 @@ impl Running {
         (Self { _watchdog: watchdog, child, log, seen: String::new(), stdout: Some(stdout) }, stdin)
     }
 
-    /// Waits until it logs a line with this text. Fails if it ends before that.
+    /// Waits until it logs a line with this text, and gives the line. Fails if it ends before that.
     #[track_caller]
-    pub fn wait_for_log(&mut self, text: &str) {
+    pub fn wait_for_log(&mut self, text: &str) -> String {
         loop {
             let Ok(line) = self.log.recv() else { panic!("it ended without logging {text:?}:\n{}", self.seen) };
             let found = line.contains(text);
             self.seen.push_str(&line);
             self.seen.push('\n');
             if found {
-                return;
+                return line;
             }
         }
     }
@@ -72,6 +72,15 @@ impl Running {
             assert!(self.child.try_wait().expect("a child can be waited for").is_none(), "it ended before that");
             thread::yield_now();
         }
+    }
+
+    /// Where its admin endpoint listens, once it does.
+    #[track_caller]
+    pub fn admin(&mut self) -> String {
+        const LISTENS: &str = "admin endpoint listens on http://";
+        let line = self.wait_for_log(LISTENS);
+        let (_, rest) = line.split_once(LISTENS).expect("it was waited for");
+        rest.chars().take_while(|c| c.is_ascii_digit() || ['.', ':', '[', ']'].contains(c)).collect()
     }
 
     /// Sends it a signal.

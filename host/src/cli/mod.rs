@@ -14,12 +14,11 @@ mod rules;
 mod run;
 mod test;
 
+use crate::VERSION;
 use crate::config::{Config, ConfigError, Layers};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PREFLIGHT_COMMIT"), ")");
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), \
                           2 wrong usage or configuration, 3 rules that do not say the same (diff).";

@@ -1,17 +1,20 @@
 //! `preflight run`: pipelines until their sources end.
 
 use super::{Ended, PipelineArgs, output};
+use crate::admin::Endpoints;
 use crate::config::{Config, Layers};
-use crate::pipeline::{Counts, Options, Report, RunError, Stop, refusals, run as run_pipeline};
+use crate::pipeline::{Options, Report, RunError, Stop, refusals, run as run_pipeline};
 use crate::telemetry::progress::Bar;
-use crate::time::SystemClock;
+use crate::telemetry::status::{Board, State};
+use crate::time::{Clock, SystemClock};
 use crate::warehouse::sqlite::table_name;
 use anyhow::anyhow;
 use clap::Args;
 use futures::future::join_all;
 use indicatif::MultiProgress;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -38,6 +41,11 @@ pub(super) fn run(args: &RunArgs) -> Ended {
             Err(error) => return Ended::Refused(error.into()),
         }
     }
+    if let Some(name) = repeated_name(&configs) {
+        return Ended::Refused(anyhow!(
+            "two of the pipelines are named {name}: the log and the metrics could not tell them apart"
+        ));
+    }
     // Of several pipelines none begins while another would be refused.
     if configs.len() > 1 {
         let errors = configs.iter().filter_map(|(config, layers)| {
@@ -59,40 +67,50 @@ pub(super) fn run(args: &RunArgs) -> Ended {
         if let Err(error) = stop_on_signals(stop.clone()) {
             return Ended::Broken(anyhow!("cannot listen for signals: {error}"));
         }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let board = Arc::new(Board::new(configs.iter().map(|(config, _)| config.name.as_str()), &clock));
+        let endpoints =
+            match Endpoints::open(configs.iter().filter_map(|(config, _)| config.admin.as_ref()), &board).await {
+                Ok(endpoints) => endpoints,
+                Err(error) if error.is_configuration() => return Ended::Refused(error.into()),
+                Err(error) => return Ended::Broken(error.into()),
+            };
         let bars = MultiProgress::new();
         let new_ledger = args.new_ledger;
         // Each on a thread of its own: what one loads or reads again at its start does not hold up the others.
-        let runs = configs.iter().map(|(config, _)| {
-            let (config, stop, bars, handle) = (config.clone(), stop.clone(), bars.clone(), Handle::current());
-            tokio::task::spawn_blocking(move || handle.block_on(one(&config, new_ledger, &stop, &bars)))
+        let runs = configs.iter().zip(board.pipelines()).map(|((config, _), (metrics, status))| {
+            let options = Options {
+                new_ledger,
+                clock: Arc::clone(&clock),
+                stop: stop.clone(),
+                metrics: metrics.clone(),
+                status: status.clone(),
+            };
+            let (config, bars, handle) = (config.clone(), bars.clone(), Handle::current());
+            tokio::task::spawn_blocking(move || handle.block_on(one(&config, &options, &bars)))
         });
         let results = join_all(runs).await.into_iter();
+        endpoints.stop().await;
         let results =
             results.map(|run| run.unwrap_or_else(|error| Err(RunError::Thread(std::io::Error::other(error)))));
         finish(args, &configs, results.collect())
     })
 }
 
-async fn one(config: &Config, new_ledger: bool, stop: &Stop, bars: &MultiProgress) -> Result<Report, RunError> {
-    let counts = Arc::new(Counts::default());
-    let bar: Arc<Mutex<Option<Bar>>> = Arc::default();
-    let (shown, bars, name, watched) = (Arc::clone(&bar), bars.clone(), config.name.clone(), Arc::clone(&counts));
-    let options = Options {
-        new_ledger,
-        clock: Arc::new(SystemClock),
-        stop: stop.clone(),
-        counts,
-        on_worker: Arc::new(|_| {}),
-        on_start: Arc::new(move |progress| {
-            let started = Bar::start(&bars, &name, Arc::clone(&watched), progress);
-            *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
-        }),
-    };
-    let result = run_pipeline(config, &options).await;
-    drop(bar.lock().unwrap_or_else(PoisonError::into_inner).take());
+/// A name that a second pipeline has, too.
+fn repeated_name(configs: &[(Config, Layers)]) -> Option<&str> {
+    let mut names = BTreeSet::new();
+    configs.iter().map(|(config, _)| config.name.as_str()).find(|name| !names.insert(*name))
+}
+
+async fn one(config: &Config, options: &Options, bars: &MultiProgress) -> Result<Report, RunError> {
+    let bar = Bar::start(bars, &config.name, options.metrics.clone());
+    let result = run_pipeline(config, options).await;
+    options.status.state(State::Ended);
+    drop(bar);
     if result.is_err() {
         // One pipeline of several failed: the others finish what they have read.
-        stop.request();
+        options.stop.request();
     }
     result
 }
@@ -153,7 +171,7 @@ fn closing(config: &Config, report: &Report) -> String {
     }
     tier("silver", &config.silver.tier.table, report.silver);
     tier("quarantine", &config.quarantine.table, report.quarantine);
-    for rejected in &report.rejected {
+    for rejected in report.rejected.iter() {
         let code = rejected.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
         rows.push([String::new(), format!("  {}{code}", rejected.stage), rejected.events.to_string()]);
     }

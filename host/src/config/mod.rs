@@ -18,6 +18,7 @@ use crate::rules::set::{By, Routing};
 use crate::rules::{Limits, judge::Isolation};
 use crate::warehouse::HostColumn;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -46,6 +47,8 @@ pub struct Config {
     pub warehouse: WarehouseConfig,
     /// The ledger's directory.
     pub ledger: PathBuf,
+    /// The admin endpoint, if there is one.
+    pub admin: Option<AdminConfig>,
     /// Raw events, if they are written here.
     pub bronze: Option<TierConfig>,
     /// Accepted rows.
@@ -183,6 +186,13 @@ pub enum WarehouseConfig {
         /// How long retryable failures are retried before the run gives up.
         give_up_after: Duration,
     },
+}
+
+/// The admin endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdminConfig {
+    /// Where it listens; port 0 is any free one.
+    pub listen: SocketAddr,
 }
 
 /// Whether a missing table is made.

@@ -21,6 +21,7 @@ pub(super) struct RawConfig {
     pub warehouse: RawWarehouse,
     #[serde(default)]
     pub ledger: RawLedger,
+    pub admin: Option<RawAdmin>,
     pub bronze: Option<RawTier>,
     pub silver: RawSilver,
     pub quarantine: RawTier,
@@ -154,6 +155,14 @@ pub(super) struct RawBigquery {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawLedger {
     pub path: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawAdmin {
+    pub listen: String,
+    #[serde(default)]
+    pub allow_remote: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,6 @@
 //! From the file as written to [`Config`]: every value checked, every problem reported.
 
+mod admin;
 mod check;
 mod rules;
 mod tables;
@@ -62,6 +63,7 @@ impl Check {
             self.refuse::<()>("run.threads", format!("must be at most {MAX_THREADS}"));
         }
         let warehouse = self.warehouse(raw.warehouse);
+        let admin = raw.admin.and_then(|admin| self.admin(&admin));
         let bronze = raw.bronze.map(|tier| self.tier("bronze", tier));
         let quarantine = self.tier("quarantine", raw.quarantine);
         let silver_tier = self.tier("silver", RawTier { table: raw.silver.table, create: raw.silver.create });
@@ -95,6 +97,7 @@ impl Check {
             batch,
             threads: NonZeroUsize::new(threads)?,
             warehouse,
+            admin,
             bronze: match bronze {
                 Some(tier) => Some(tier?),
                 None => None,

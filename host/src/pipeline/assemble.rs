@@ -1,12 +1,12 @@
 //! From outcomes to rows: every check the table could make is made here, before a row is promised.
 
 use super::plan::{HostTable, Plan};
-use super::report::Tally;
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
 use crate::row::{Row, Value, ValueRef};
 use crate::rules::Rule;
 use crate::rules::manifest::NAME;
+use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::time::{DAY, Micros};
 use crate::verdict::{Rejection, Verdict, stage};
 use crate::warehouse::sqlite::encode;
@@ -59,7 +59,8 @@ impl<'a> Assembler<'a> {
 
     /// Adds an event with its outcome.
     pub fn add(&mut self, judged: Judged<'_>, rule: Option<&Rule>, outcome: Result<Verdict, Rejection>) {
-        self.tally.read += 1;
+        self.tally.read(judged.event.publish_time);
+        let version = CountedVersion::new(judged.version, rule.is_some());
         let attributes = judged.event.attributes_json();
         if let Some(bronze) = &self.plan.bronze {
             let context = self.context(judged, &attributes, None);
@@ -71,19 +72,19 @@ impl<'a> Assembler<'a> {
         let rejection = match (outcome, rule) {
             (Ok(Verdict::Accept(row)), Some(rule)) => match self.silver(judged, &rule.digest, &row, &attributes) {
                 Ok(()) => {
-                    self.tally.accepted += 1;
+                    self.tally.of(version).accepted += 1;
                     return;
                 }
                 Err(rejection) => rejection,
             },
             (Ok(Verdict::Accept(_)), None) => unreachable!("a row comes from a rule"),
             (Ok(Verdict::Ignore(_)), _) => {
-                self.tally.ignored += 1;
+                self.tally.of(version).ignored += 1;
                 return;
             }
             (Ok(Verdict::Reject(rejection)) | Err(rejection), _) => rejection,
         };
-        self.tally.reject(&rejection);
+        self.tally.of(version).reject(&rejection);
         self.quarantine(judged, &attributes, &rejection);
     }
 

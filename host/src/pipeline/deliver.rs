@@ -2,14 +2,15 @@
 
 use super::assemble::{Assembler, Judged};
 use super::plan::{HostTable, Plan};
-use super::report::Tally;
-use super::retry::{Backoff, retrying};
+use super::retry::{Backoff, Patience, retrying};
 use crate::failpoint;
 use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
+use crate::telemetry::metrics::{Metrics, Retry};
+use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::verdict::{Rejection, stage};
 use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError, quarantine_columns};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::Instant;
 
 /// A ledger that the committing and the delivering side share.
 #[derive(Clone)]
@@ -38,10 +39,10 @@ impl SharedLedger {
     /// Runs a call, waiting and repeating it while the disk is full or the database is held by another program.
     pub async fn retrying<T: Send + 'static>(
         &self,
-        give_up_after: Duration,
+        patience: &Patience,
         f: impl Fn(&mut Ledger) -> Result<T, LedgerError> + Clone + Send + 'static,
     ) -> Result<T, LedgerError> {
-        retrying(give_up_after, || self.call(f.clone())).await
+        retrying(patience, || self.call(f.clone())).await
     }
 }
 
@@ -83,10 +84,12 @@ pub struct Delivery {
     pub warehouse: Sqlite,
     /// How quarantine rows are made of refused events.
     pub plan: Arc<Plan>,
-    /// How long retryable failures are retried.
-    pub give_up_after: Duration,
+    /// How long failures that may pass are waited for.
+    pub patience: Patience,
     /// Held while a stream is made: the committing and the delivering side may both find one missing.
     pub making_streams: Arc<tokio::sync::Mutex<()>>,
+    /// Counts and times what is sent.
+    pub metrics: Metrics,
 }
 
 impl Delivery {
@@ -104,18 +107,21 @@ impl Delivery {
     }
 
     async fn deliver_one(&self, seq: Seq, refused: &mut Tally) -> Result<(), DeliverError> {
-        let mut backoff = Backoff::new(self.give_up_after);
+        let mut backoff = Backoff::new(&self.patience);
         loop {
-            let entries = self.ledger.retrying(self.give_up_after, move |ledger| ledger.entries(seq)).await?;
+            let entries = self.ledger.retrying(&self.patience, move |ledger| ledger.entries(seq)).await?;
+            let sending = Instant::now();
             let results = self.warehouse.append(Arc::clone(&entries)).await;
+            self.metrics.sent(sending.elapsed());
             failpoint::pass(failpoint::ROWS_APPENDED);
             let problems = entries.iter().zip(results).filter_map(|(entry, result)| result.err().map(|e| (entry, e)));
             // What may pass for one entry does not, if another failed for good.
             let problem = problems.min_by_key(|(_, error)| matches!(error, AppendError::Retryable(_)));
             match problem {
                 None => {
-                    self.ledger.retrying(self.give_up_after, move |ledger| ledger.done(seq)).await?;
+                    self.ledger.retrying(&self.patience, move |ledger| ledger.done(seq)).await?;
                     failpoint::pass(failpoint::ENTRY_DONE);
+                    self.metrics.confirmed(&entries);
                     return Ok(());
                 }
                 // Bronze and quarantine take every event: a table that refuses one of theirs stops the pipeline.
@@ -124,7 +130,7 @@ impl Delivery {
                 }
                 Some((entry, AppendError::Retryable(why))) => {
                     tracing::warn!(tier = entry.tier.as_str(), "cannot write, trying again: {why}");
-                    if !backoff.wait().await {
+                    if !backoff.wait(Retry::Append, format!("{}: {why}", entry.tier)).await {
                         let error = AppendError::Retryable(why);
                         return Err(DeliverError::Append { tier: entry.tier, error, advice: KEPT });
                     }
@@ -149,7 +155,7 @@ impl Delivery {
         rows: &[(usize, String)],
         refused: &mut Tally,
     ) -> Result<(), DeliverError> {
-        let originals = self.ledger.retrying(self.give_up_after, move |ledger| ledger.originals(seq)).await?;
+        let originals = self.ledger.retrying(&self.patience, move |ledger| ledger.originals(seq)).await?;
         self.ensure_stream(Tier::Quarantine).await?;
         let plan = self.plan_for_open_quarantine().await?;
         let mut assembler = Assembler::new(&plan);
@@ -166,7 +172,7 @@ impl Delivery {
                 rule: original.rule.as_ref().map(|(label, digest)| (label.as_ref(), digest.as_ref())),
             };
             assembler.quarantine(judged, &original.event.attributes_json(), &rejection);
-            refused.reject(&rejection);
+            refused.of(CountedVersion::new(judged.version, judged.rule.is_some())).reject(&rejection);
             events.push(original.clone());
             tracing::warn!(message_id = original.event.message_id, "the table refused a row: {why}");
         }
@@ -184,7 +190,7 @@ impl Delivery {
             let (kept, part, originals) = work.as_ref();
             ledger.replace(&Refused { seq, tier, kept, quarantine: part, originals })
         };
-        self.ledger.retrying(self.give_up_after, call).await?;
+        self.ledger.retrying(&self.patience, call).await?;
         failpoint::pass(failpoint::ENTRY_REPLACED);
         Ok(())
     }
@@ -216,11 +222,11 @@ impl Delivery {
         let _making = self.making_streams.lock().await;
         let missing = self.ledger.call(move |ledger| Ok(ledger.stream(tier).is_none())).await?;
         let Some(layout) = self.plan.layout(tier).filter(|_| missing).cloned() else { return Ok(()) };
-        let name = self.ledger.retrying(self.give_up_after, move |ledger| ledger.new_stream_name(tier)).await?;
-        retrying(self.give_up_after, || self.warehouse.create_stream(&name, &layout.table)).await?;
+        let name = self.ledger.retrying(&self.patience, move |ledger| ledger.new_stream_name(tier)).await?;
+        retrying(&self.patience, || self.warehouse.create_stream(&name, &layout.table)).await?;
         failpoint::pass(failpoint::STREAM_CREATED);
         let open = move |ledger: &mut Ledger| ledger.open_stream(tier, &name, Arc::clone(&layout));
-        self.ledger.retrying(self.give_up_after, open).await?;
+        self.ledger.retrying(&self.patience, open).await?;
         failpoint::pass(failpoint::STREAM_RECORDED);
         Ok(())
     }
@@ -237,7 +243,7 @@ impl Delivery {
         for tier in Tier::ALL {
             let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
             let Some(stream) = stream else { continue };
-            let rows = retrying(self.give_up_after, || self.warehouse.finalize_stream(&stream.name)).await?;
+            let rows = retrying(&self.patience, || self.warehouse.finalize_stream(&stream.name)).await?;
             failpoint::pass(failpoint::STREAM_FINALIZED);
             let rows = rows.unwrap_or(0);
             if rows != stream.next_offset {
@@ -246,7 +252,7 @@ impl Delivery {
                     stream.name, stream.next_offset
                 )));
             }
-            self.ledger.retrying(self.give_up_after, move |ledger| ledger.close_stream(tier)).await?;
+            self.ledger.retrying(&self.patience, move |ledger| ledger.close_stream(tier)).await?;
             failpoint::pass(failpoint::STREAM_CLOSED);
         }
         self.forget_old_streams().await?;
@@ -256,23 +262,23 @@ impl Delivery {
     /// Of the streams of earlier runs only the last of each target is of use, to be compared at the next start.
     async fn forget_old_streams(&self) -> Result<(), DeliverError> {
         let call = |ledger: &mut Ledger| Ok((ledger.id().to_owned(), ledger.closed_streams()?));
-        let (id, last) = self.ledger.retrying(self.give_up_after, call).await?;
+        let (id, last) = self.ledger.retrying(&self.patience, call).await?;
         let keep: Vec<String> = last.into_iter().map(|(name, _)| name).collect();
-        Ok(retrying(self.give_up_after, || self.warehouse.forget_streams(&id, keep.clone())).await?)
+        Ok(retrying(&self.patience, || self.warehouse.forget_streams(&id, keep.clone())).await?)
     }
 
     /// Before anything is sent: the warehouse must have what earlier runs wrote, and no stream of ours that we do not
     /// know.
     async fn refuse_other_times(&self) -> Result<(), DeliverError> {
         let id = self.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
-        for name in retrying(self.give_up_after, || self.warehouse.streams_with(&id)).await? {
+        for name in retrying(&self.patience, || self.warehouse.streams_with(&id)).await? {
             let stream = name.clone();
-            if self.ledger.retrying(self.give_up_after, move |ledger| ledger.is_younger(&stream)).await? {
+            if self.ledger.retrying(&self.patience, move |ledger| ledger.is_younger(&stream)).await? {
                 return Err(DeliverError::Diverged(format!("the ledger does not know its own stream {name}")));
             }
         }
-        for (name, counted) in self.ledger.retrying(self.give_up_after, |ledger| ledger.closed_streams()).await? {
-            let rows = retrying(self.give_up_after, || self.warehouse.stream_rows(&name)).await?.unwrap_or(0);
+        for (name, counted) in self.ledger.retrying(&self.patience, |ledger| ledger.closed_streams()).await? {
+            let rows = retrying(&self.patience, || self.warehouse.stream_rows(&name)).await?.unwrap_or(0);
             if rows != counted {
                 let what = format!("stream {name} has {rows} rows, but the ledger counts {counted}");
                 return Err(DeliverError::Diverged(what));
@@ -283,9 +289,9 @@ impl Delivery {
 
     /// An open stream has all rows that are confirmed, and none that was never bound.
     async fn compare_open_streams(&self) -> Result<(), DeliverError> {
-        for (stream, least) in self.ledger.retrying(self.give_up_after, |ledger| ledger.open_streams()).await? {
+        for (stream, least) in self.ledger.retrying(&self.patience, |ledger| ledger.open_streams()).await? {
             let (name, most) = (&stream.name, stream.next_offset);
-            match retrying(self.give_up_after, || self.warehouse.stream_rows(name)).await? {
+            match retrying(&self.patience, || self.warehouse.stream_rows(name)).await? {
                 Some(rows) if (least..=most).contains(&rows) => {}
                 None if most == 0 => {}
                 rows => {

@@ -3,13 +3,14 @@
 use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
 use super::plan::Plan;
-use super::report::Tally;
 use crate::event::Event;
 use crate::ledger::{Frames, Original, Part};
 use crate::rules::compare::Opinion;
 use crate::rules::judge::Isolation;
 use crate::rules::{Judge, JudgePool, Limits, RuleSet, Sandbox, Served, fault::SandboxError};
 use crate::source::Batch;
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::tally::Tally;
 use crate::verdict::Rejection;
 use crate::warehouse::{RowSet, Tier};
 use futures::future::try_join_all;
@@ -23,6 +24,7 @@ use std::time::Instant;
 pub struct Evaluators {
     pool: JudgePool,
     besides: Option<Arc<Besides>>,
+    metrics: Metrics,
 }
 
 /// What judging needs: fixed for a micro-batch from the moment it is submitted.
@@ -78,9 +80,10 @@ impl Evaluators {
         isolation: Isolation,
         threads: NonZeroUsize,
         besides: Option<&Arc<Besides>>,
+        metrics: &Metrics,
     ) -> std::io::Result<Self> {
         let pool = JudgePool::start(sandbox, limits, isolation, threads)?;
-        Ok(Self { pool, besides: besides.map(Arc::clone) })
+        Ok(Self { pool, besides: besides.map(Arc::clone), metrics: metrics.clone() })
     }
 
     /// Hands a micro-batch to the threads at once; the future gives the result.
@@ -91,10 +94,13 @@ impl Evaluators {
     ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
         let Batch { events, position } = batch;
         let (context, submitted) = (context.clone(), Instant::now());
-        let (shared, besides) = (context.clone(), self.besides.clone());
-        let waiting = self
-            .pool
-            .submit(events, move |judge, events, range| evaluate(judge, events, range, &shared, besides.as_deref()));
+        // Ends with the last part.
+        let timer = Arc::new(self.metrics.batch(&events));
+        let (shared, besides, metrics) = (context.clone(), self.besides.clone(), self.metrics.clone());
+        let waiting = self.pool.submit(events, move |judge, events, range| {
+            let _timer = &timer;
+            evaluate(judge, events, range, &shared, besides.as_deref(), &metrics)
+        });
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
             join(&context, outputs, position, submitted)
@@ -146,12 +152,14 @@ fn evaluate(
     range: Range<usize>,
     context: &Context,
     besides: Option<&Besides>,
+    metrics: &Metrics,
 ) -> Result<Output, SandboxError> {
     let mut assembler = Assembler::new(&context.plan);
     let pairs = &context.pairs;
     let mut beside = besides.filter(|_| !pairs.is_empty()).map(Besides::collector);
     let mut originals = Vec::with_capacity(range.len());
     for index in range {
+        let _timer = metrics.sampled_event(index);
         let event = &events[index];
         let (version, judged) = judge_one(judge, &context.rules, event, &mut assembler.tally)?;
         let index = u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events");

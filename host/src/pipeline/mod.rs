@@ -21,5 +21,5 @@ pub mod run;
 mod serving;
 
 pub use prepare::{Prepared, prepare, refusals};
-pub use report::{Counts, Report, Tally};
+pub use report::Report;
 pub use run::{Options, RunError, Stop, run};

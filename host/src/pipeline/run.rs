@@ -9,15 +9,17 @@
 use super::deliver::{DeliverError, Delivery, SharedLedger};
 use super::evaluate::{EvaluateError, Evaluated};
 use super::prepare::{Prepared, inspect};
-use super::reload::begin;
-use super::report::{Counts, Report, Tally};
-use super::retry::retrying;
+use super::reload::{begin, report};
+use super::report::Report;
+use super::retry::{Patience, retrying};
 use super::serving::Serving;
 use crate::config::{Config, ConfigError, WarehouseConfig};
 use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
-use crate::releases::worker::Worker;
-use crate::source::{self, OpenError, Progress, Settings, SourceError};
+use crate::source::{self, OpenError, Settings, SourceError};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::status::{State, Status};
+use crate::telemetry::tally::Tally;
 use crate::time::Clock;
 use crate::warehouse::{Sqlite, WarehouseError};
 use futures::StreamExt;
@@ -25,7 +27,7 @@ use futures::stream::FuturesOrdered;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 
 /// Micro-batches that are judged at the same time.
@@ -42,12 +44,10 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Asked to stop.
     pub stop: Stop,
-    /// Counts to watch while it runs.
-    pub counts: Arc<Counts>,
-    /// Called with what serves, when that changes and every second: only with a rule store.
-    pub on_worker: Arc<dyn Fn(&Worker) + Send + Sync>,
-    /// Called once with the source's progress, when reading starts.
-    pub on_start: Arc<dyn Fn(Arc<Progress>) + Send + Sync>,
+    /// What is counted and measured while it runs: of this run alone.
+    pub metrics: Metrics,
+    /// What it says of itself while it runs.
+    pub status: Status,
 }
 
 /// A request to stop: the source ends, what was read is finished.
@@ -128,20 +128,21 @@ impl From<OpenError> for RunError {
 pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {
     let started = Instant::now();
     let WarehouseConfig::Sqlite { path, give_up_after } = &config.warehouse;
-    let live = match retrying(*give_up_after, async || inspect(config)).await {
+    let patience = Patience::new(*give_up_after, &options.metrics, &options.status);
+    let live = match retrying(&patience, async || inspect(config)).await {
         // Another program holds it: that is no mistake in the pipeline file.
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
     let (Prepared { sandbox, rules, mut plan, new_tables }, begun) = begin(config, &live)?;
-    let warehouse = retrying(*give_up_after, async || Sqlite::open(path)).await?;
+    let warehouse = retrying(&patience, async || Sqlite::open(path)).await?;
     let identity = warehouse.identity();
-    let ledger = retrying(*give_up_after, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
+    let ledger = retrying(&patience, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
     if ledger.is_new() && !options.new_ledger {
-        refuse_old_rows(config, &ledger, &warehouse, *give_up_after).await?;
+        refuse_old_rows(config, &ledger, &warehouse, &patience).await?;
     }
     for table in new_tables {
-        retrying(*give_up_after, || warehouse.create_table(table.clone())).await?;
+        retrying(&patience, || warehouse.create_table(table.clone())).await?;
     }
     let settings = || Settings {
         source: config.source.clone(),
@@ -149,20 +150,22 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         max_payload: config.max_payload,
         clock: Arc::clone(&options.clock),
     };
-    let source = retrying(*give_up_after, async || source::open(settings(), |key| ledger.position(key))).await?;
+    let source = retrying(&patience, async || source::open(settings(), |key| ledger.position(key))).await?;
     source.name().clone_into(&mut plan.source_name);
     let plan = Arc::new(plan);
     let delivery = Delivery {
         ledger: SharedLedger::new(ledger),
         warehouse,
         plan: Arc::clone(&plan),
-        give_up_after: *give_up_after,
+        patience,
         making_streams: Arc::default(),
+        metrics: options.metrics.clone(),
     };
     let resumed = delivery.resume().await?;
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
+    options.status.serves(rules.revision(), report::serving(&rules));
     let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
     let ended = drive(source, &serving, &delivery, options).await;
     serving.finish().await;
@@ -175,12 +178,12 @@ async fn refuse_old_rows(
     config: &Config,
     ledger: &Ledger,
     warehouse: &Sqlite,
-    give_up_after: Duration,
+    patience: &Patience,
 ) -> Result<(), RunError> {
     let tables = [config.bronze.as_ref(), Some(&config.silver.tier), Some(&config.quarantine)];
     for table in tables.into_iter().flatten().map(|tier| tier.table.as_str()) {
-        let exists = retrying(give_up_after, || warehouse.columns(table)).await?.is_some();
-        if exists && retrying(give_up_after, || warehouse.has_rows(table)).await? {
+        let exists = retrying(patience, || warehouse.columns(table)).await?.is_some();
+        if exists && retrying(patience, || warehouse.has_rows(table)).await? {
             return Err(RunError::NewLedger {
                 ledger: ledger.directory().display().to_string(),
                 table: table.to_owned(),
@@ -199,9 +202,10 @@ async fn drive(
 ) -> Result<(Tally, bool), RunError> {
     let stop_reading = Arc::new(AtomicBool::new(false));
     let mut source = source.start(Arc::clone(&stop_reading)).map_err(RunError::Thread)?;
-    (options.on_start)(Arc::clone(&source.progress));
+    options.metrics.reading(Arc::clone(&source.progress));
+    options.status.state(State::Running);
     let (commits, queue) = mpsc::channel::<(Seq, Tally)>(UNDELIVERED);
-    let delivering = tokio::spawn(deliver_all(delivery.clone(), queue, Arc::clone(&options.counts)));
+    let delivering = tokio::spawn(deliver_all(delivery.clone(), queue));
     let mut judging = FuturesOrdered::new();
     let (mut reading, mut stopping, mut cut_short) = (true, false, false);
     let mut source_error = None;
@@ -213,6 +217,7 @@ async fn drive(
             biased;
             () = options.stop.wait(), if !stopping => {
                 stopping = true;
+                options.status.state(State::Stopping);
                 cut_short = reading;
                 stop_reading.store(true, Ordering::Relaxed);
             }
@@ -238,8 +243,8 @@ async fn drive(
     drop(commits);
     let delivered = delivering.await.map_err(|error| RunError::Thread(io::Error::other(error)))?;
     outcome?;
-    let tally = delivered?;
-    source_error.map_or(Ok((tally, !cut_short)), |error| Err(error.into()))
+    delivered?;
+    source_error.map_or(Ok((options.metrics.tally(), !cut_short)), |error| Err(error.into()))
 }
 
 /// Commits a judged micro-batch to the ledger. False if delivery no longer takes commits.
@@ -262,28 +267,23 @@ async fn commit(
         let (parts, originals, position) = work.as_ref();
         ledger.commit(parts, originals, position.as_ref().map(|(key, at)| (key.as_str(), at.as_str())))
     };
-    let seq = delivery.ledger.retrying(delivery.give_up_after, call).await?;
+    let committing = Instant::now();
+    let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
     failpoint::pass(failpoint::LEDGER_COMMITTED);
+    delivery.metrics.committed(committing.elapsed());
     room.send((seq, tally));
     let micros = u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX);
     tracing::debug!(target: "preflight::batch", seq, events, revision, micros, "committed");
     Ok(true)
 }
 
-/// Delivers commits as they come, and what refused rows added at the end.
-async fn deliver_all(
-    delivery: Delivery,
-    mut queue: mpsc::Receiver<(Seq, Tally)>,
-    counts: Arc<Counts>,
-) -> Result<Tally, DeliverError> {
-    let mut all = Tally::default();
+/// Delivers commits as they come, and what refused rows added at the end. Counts the events whose rows are durable.
+async fn deliver_all(delivery: Delivery, mut queue: mpsc::Receiver<(Seq, Tally)>) -> Result<(), DeliverError> {
     while let Some((seq, mut tally)) = queue.recv().await {
         let refused = delivery.deliver(Some(seq)).await?;
-        tally.accepted -= refused.quarantined();
-        tally.add(&refused);
-        counts.add(&tally);
-        all.add(&tally);
+        tally.refuse(&refused);
+        delivery.metrics.durable(&tally);
     }
     delivery.deliver(None).await?;
-    Ok(all)
+    Ok(())
 }

@@ -50,8 +50,15 @@ impl Serving {
             }
         };
         let besides = following.as_ref().map(|following| &following.besides);
-        let evaluators = Evaluators::start(sandbox, &config.limits, config.rules.isolation, config.threads, besides)
-            .map_err(RunError::Thread)?;
+        let evaluators = Evaluators::start(
+            sandbox,
+            &config.limits,
+            config.rules.isolation,
+            config.threads,
+            besides,
+            &options.metrics,
+        )
+        .map_err(RunError::Thread)?;
         Ok(Self { evaluators, current, following })
     }
 
@@ -108,7 +115,8 @@ impl Following {
             registry,
             worker_id: format!("{}-{id}", config.name),
             clock: Arc::clone(&options.clock),
-            on_worker: Arc::clone(&options.on_worker),
+            metrics: options.metrics.clone(),
+            status: options.status.clone(),
         };
         let (follower, current) = Follower::start(settings, (messages, inbox)).map_err(RunError::Thread)?;
         let (pipeline, table) = (config.name.clone(), config.rules.shadow.table.clone());

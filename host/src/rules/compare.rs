@@ -46,6 +46,20 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
+    /// The kind without the names in it: for a label, which has to be bounded.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::AcceptToReject(_) => "accept_to_reject",
+            Self::RejectToAccept(_) => "reject_to_accept",
+            Self::Stage(..) => "stage",
+            Self::Column(_) => "column",
+            Self::Ignore(..) => "ignore",
+            Self::NewFault(_) => "new_fault",
+            Self::FaultGone(_) => "fault_gone",
+            Self::FaultCode(..) => "fault_code",
+        }
+    }
+
     /// Whether an event that reached silver no longer does.
     pub fn loses(&self) -> bool {
         matches!(self, Self::AcceptToReject(_))

@@ -229,7 +229,9 @@ impl Reader {
     }
 
     fn show(&mut self, progress: &Progress) {
-        if self.remembered.is_some() {
+        if self.remembered.is_none() {
+            progress.bytes.store(self.splitter.taken(), Ordering::Relaxed);
+        } else {
             let at = self.input.stream_position().unwrap_or_default();
             let total = self.input.metadata().map_or(0, |metadata| metadata.len());
             progress.bytes.store(at, Ordering::Relaxed);

@@ -27,6 +27,8 @@ pub(super) struct Splitter {
     /// Bytes of `buffer` known to hold no newline.
     scanned: usize,
     limit: usize,
+    /// Bytes that were read.
+    taken: u64,
     /// A line above the limit of which the end was not seen yet.
     long: Option<Long>,
     /// Over every byte of the lines given out.
@@ -45,7 +47,7 @@ struct Long {
 impl Splitter {
     /// A splitter for lines of at most `limit` bytes. With a digest, it goes on with that over all lines given out.
     pub fn new(limit: usize, digest: Option<Running>) -> Self {
-        Self { buffer: BytesMut::new(), scanned: 0, limit, long: None, digest }
+        Self { buffer: BytesMut::new(), scanned: 0, limit, taken: 0, long: None, digest }
     }
 
     /// The digest of every byte given out so far.
@@ -64,7 +66,14 @@ impl Splitter {
             }
         };
         self.buffer.truncate(length + *got.as_ref().unwrap_or(&0));
-        Ok(got? > 0)
+        let got = got?;
+        self.taken += got as u64;
+        Ok(got > 0)
+    }
+
+    /// Bytes that were read.
+    pub fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// The next whole line of what was read.

@@ -1,4 +1,7 @@
-//! What a person or a program sees while it runs: the log and the progress bar.
+//! What a person or a program sees while it runs: the log, the progress bar, metrics, and what a pipeline says of itself.
 
 pub mod log;
+pub mod metrics;
 pub mod progress;
+pub mod status;
+pub mod tally;

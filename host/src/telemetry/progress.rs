@@ -1,9 +1,8 @@
 //! The progress bar: events, events a second, accepted, rejected, and how much of the file is read.
 
-use crate::pipeline::Counts;
-use crate::source::Progress;
+use super::metrics::Metrics;
+use super::tally::Tally;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -16,17 +15,23 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Adds a bar for a pipeline.
-    pub fn start(bars: &MultiProgress, name: &str, counts: Arc<Counts>, progress: Arc<Progress>) -> Self {
+    /// Adds a bar for a pipeline. It moves once the source is read.
+    pub fn start(bars: &MultiProgress, name: &str, metrics: Metrics) -> Self {
         let bar = bars.add(ProgressBar::new(0));
         let known = "{prefix} {bar:30} {percent:>3}% {msg}";
         let unknown = "{prefix} {spinner} {msg}";
         bar.set_prefix(name.to_owned());
         let drawn = bar.clone();
-        let started = Instant::now();
         let task = tokio::spawn(async move {
             let style = |template| ProgressStyle::with_template(template).expect("the template is fixed");
             drawn.set_style(style(unknown));
+            let progress = loop {
+                match metrics.progress() {
+                    Some(progress) => break progress,
+                    None => tokio::time::sleep(EVERY).await,
+                }
+            };
+            let started = Instant::now();
             let mut has_total = false;
             loop {
                 let total = progress.total.load(Ordering::Relaxed);
@@ -36,7 +41,7 @@ impl Bar {
                 }
                 drawn.set_length(total);
                 drawn.set_position(progress.bytes.load(Ordering::Relaxed));
-                drawn.set_message(message(&counts, started.elapsed()));
+                drawn.set_message(metrics.with_tally(|tally| message(tally, started.elapsed())));
                 tokio::time::sleep(EVERY).await;
             }
         });
@@ -51,9 +56,8 @@ impl Drop for Bar {
     }
 }
 
-fn message(counts: &Counts, elapsed: Duration) -> String {
-    let events = counts.events.load(Ordering::Relaxed);
-    let (accepted, rejected) = (counts.accepted.load(Ordering::Relaxed), counts.rejected.load(Ordering::Relaxed));
+fn message(tally: &Tally, elapsed: Duration) -> String {
+    let (events, accepted, rejected) = (tally.read, tally.accepted(), tally.quarantined());
     let rate = events as f64 / elapsed.as_secs_f64().max(0.001);
     format!("{events} events, {rate:.0}/s, {accepted} accepted, {rejected} rejected")
 }
@@ -61,14 +65,17 @@ fn message(counts: &Counts, elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::telemetry::tally::CountedVersion;
+    use crate::verdict::{Rejection, stage};
 
     #[test]
     fn the_message_says_counts_and_rate() {
-        let counts = Counts::default();
-        counts.events.store(300, Ordering::Relaxed);
-        counts.accepted.store(200, Ordering::Relaxed);
-        counts.rejected.store(100, Ordering::Relaxed);
-        let text = message(&counts, Duration::from_secs(2));
-        assert_eq!(text, "300 events, 150/s, 200 accepted, 100 rejected");
+        let mut tally = Tally::default();
+        tally.read = 300;
+        let outcomes = tally.of(CountedVersion::new(Some("1"), true));
+        outcomes.accepted = 299;
+        outcomes.reject(&Rejection::by_host(stage::SINK_REJECTED, "row_too_large", ""));
+        let text = message(&tally, Duration::from_secs(2));
+        assert_eq!(text, "300 events, 150/s, 299 accepted, 1 rejected");
     }
 }

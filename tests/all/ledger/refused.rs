@@ -7,7 +7,10 @@ use preflight::ledger::Ledger;
 use preflight::pipeline::deliver::{Delivery, SharedLedger};
 use preflight::pipeline::evaluate::{Context, Evaluators};
 use preflight::pipeline::prepare;
+use preflight::pipeline::retry::Patience;
 use preflight::source::Batch;
+use preflight::telemetry::status::Board;
+use preflight::time::{Clock, SystemClock};
 use preflight::warehouse::Sqlite;
 use preflight_tests::tables::{self, Tiers};
 use preflight_tests::{Pipeline, bookings, events};
@@ -60,15 +63,20 @@ async fn commit_batches(pipeline: &Pipeline) {
         warehouse.create_table(table).await.unwrap();
     }
     let plan = Arc::new(prepared.plan);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let board = Board::new([config.name.as_str()], &clock);
+    let (metrics, status) = &board.pipelines()[0];
     let delivery = Delivery {
         ledger: SharedLedger::new(ledger),
         warehouse,
         plan: Arc::clone(&plan),
-        give_up_after: Duration::ZERO,
+        patience: Patience::new(Duration::ZERO, metrics, status),
         making_streams: Arc::default(),
+        metrics: metrics.clone(),
     };
     let evaluators =
-        Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, None).unwrap();
+        Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, None, metrics)
+            .unwrap();
     let context = Context { rules: prepared.rules, plan, pairs: [].into() };
     for (batch, kinds) in BATCHES.into_iter().enumerate() {
         let lines: String = kinds.split(' ').enumerate().map(|(at, kind)| line(kind, batch * 10 + at)).collect();

@@ -97,6 +97,21 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
     refused("rules.shadow.table=fact_bookings", "rules.shadow.table", "another tier's table");
     refused("rules.shadow.table=preflight_x", "rules.shadow.table", "taken");
     refused("rules.components.\"\"=x", "rules.components", "not empty");
+    refused("admin.listen=localhost:80", "admin.listen", "127.0.0.1:9464");
+    for remote in ["0.0.0.0:80", "[::]:80", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
+        refused(&format!("admin.listen={remote}"), "admin.listen", "allow_remote = true");
+    }
+}
+
+#[test]
+fn the_admin_endpoint_is_local_unless_it_is_said_otherwise() {
+    assert_eq!(load(&[]).unwrap().admin, None);
+    for local in ["127.0.0.1:0", "127.0.0.2:80", "[::1]:9464", "[::ffff:127.0.0.1]:1"] {
+        let admin = load(&[&format!("admin.listen={local}")]).unwrap().admin.unwrap();
+        assert_eq!(admin.listen.to_string(), local);
+    }
+    let remote = load(&["admin.listen=0.0.0.0:9464", "admin.allow_remote=true"]).unwrap();
+    assert!(remote.admin.is_some());
 }
 
 #[test]

@@ -14,6 +14,8 @@ use crate::config::{Config, ConfigError, Problem};
 use crate::releases::worker::{RefusedRevision, Worker};
 use crate::releases::{Change, Releases, RuleStore};
 use crate::rules::{RuleSet, Sandbox};
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::status::Status;
 use crate::time::{Clock, Micros, format_micros};
 use std::io;
 use std::sync::Arc;
@@ -55,8 +57,10 @@ pub struct Settings {
     pub worker_id: String,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
-    /// Called with what the worker is, whenever it has changed and every second.
-    pub on_worker: Arc<dyn Fn(&Worker) + Send + Sync>,
+    /// Counts revisions and trips.
+    pub metrics: Metrics,
+    /// Told what the worker is, whenever it has changed and every second.
+    pub status: Status,
 }
 
 /// The running thread.
@@ -103,15 +107,18 @@ struct Following {
     store_problem: Option<String>,
     worker_id: String,
     clock: Arc<dyn Clock>,
-    on_worker: Arc<dyn Fn(&Worker) + Send + Sync>,
+    metrics: Metrics,
+    status: Status,
     said: Micros,
 }
 
 impl Following {
     fn new(settings: Settings, messages: Sender<Message>, current: watch::Sender<Context>) -> Self {
-        let Settings { config, sandbox, begun, context, registry, worker_id, clock, on_worker } = settings;
+        let Settings { config, sandbox, begun, context, registry, worker_id, clock, metrics, status } = settings;
         let mut state = State::new(begun.served);
+        metrics.revision_served(state.served.revision);
         if let Some((releases, why)) = begun.refused {
+            metrics.reload_refused(releases.revision);
             state.wanted = releases.clone();
             state.failed(releases, why, clock.now());
         }
@@ -130,7 +137,8 @@ impl Following {
             store_problem: None,
             worker_id,
             clock,
-            on_worker,
+            metrics,
+            status,
             said: Micros::MIN,
         }
     }
@@ -218,6 +226,7 @@ impl Following {
         let pairs = self.registry.pairs(&rules, &self.config.rules.guard, self.clock.now());
         self.current.send_replace(Context { rules: Arc::new(rules), plan: Arc::new(plan), pairs });
         tracing::info!(revision, "serving a new revision of the rule store");
+        self.metrics.reloaded(revision);
         self.keep();
         self.say(true);
     }
@@ -225,6 +234,7 @@ impl Following {
     fn refuse(&mut self, releases: Releases, error: &ConfigError) {
         let (revision, why) = (releases.revision, error.to_string());
         if self.state.failed(releases, why.clone(), self.clock.now()) {
+            self.metrics.reload_refused(revision);
             let served = self.state.served.revision;
             tracing::error!(
                 revision,
@@ -247,6 +257,7 @@ impl Following {
     }
 
     fn tripped(&mut self, pair: &Pair, why: String) {
+        self.metrics.guard_tripped();
         let key = &pair.key;
         tracing::error!(
             event_version = key.events,
@@ -270,7 +281,7 @@ impl Following {
                 tracing::debug!("{error}");
             }
         }
-        (self.on_worker)(&worker);
+        self.status.worker(worker);
     }
 
     fn worker(&self, running: bool, now: Micros) -> Worker {

@@ -1,0 +1,76 @@
+//! Every metric: its name, with the unit at its end, and what it says. The text format adds `_total` to counters, and
+//! a full stop to the help.
+
+/// Name and help of a family.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name(pub &'static str, pub &'static str);
+
+pub(super) const EVENTS: Name = Name(
+    "preflight_events",
+    "Events whose rows are durable, by outcome (accepted, ignored, rejected), stage of a rejection, and event version \
+     (other: no rule serves it, none: it cannot be told)",
+);
+pub(super) const RULE_FAULTS: Name =
+    Name("preflight_rule_faults", "Events rejected because their rule misbehaved, by code and event version");
+pub(super) const RECOVERED_FAULTS: Name =
+    Name("preflight_recovered_faults", "Events whose first fault did not stand when they were judged again alone");
+pub(super) const SOURCE_READ: Name = Name(
+    "preflight_source_read_bytes",
+    "How far the source is read, what an earlier run read included. Absent until reading starts",
+);
+pub(super) const SOURCE_SIZE: Name =
+    Name("preflight_source_size_bytes", "How much there is to read. Absent where that is not known");
+pub(super) const PUBLISH_LAG: Name = Name(
+    "preflight_publish_lag_seconds",
+    "Time since the publish time of the newest event whose rows are durable: it grows while no event comes, too. \
+     Absent until there is one",
+);
+
+pub(super) const EVENT_EVALUATION: Name = Name(
+    "preflight_event_evaluation_seconds",
+    "Time to route and judge one event and to encode its rows. One event in 64 is timed, each micro-batch's first \
+     among them",
+);
+pub(super) const BATCH_EVALUATION: Name = Name(
+    "preflight_batch_evaluation_seconds",
+    "Time from handing a micro-batch to the judging threads until its last event is judged",
+);
+pub(super) const BATCH_EVENTS: Name = Name("preflight_batch_events", "Events of a micro-batch");
+pub(super) const BATCH_AGE: Name =
+    Name("preflight_batch_age_seconds", "Age of a micro-batch's oldest event when it is handed to the judging threads");
+pub(super) const BATCHES_IN_JUDGING: Name =
+    Name("preflight_batches_in_judging", "Micro-batches handed to the judging threads and not judged yet");
+pub(super) const COMMITS_UNDELIVERED: Name =
+    Name("preflight_commits_undelivered", "Commits of this run in the ledger that wait for delivery");
+pub(super) const LEDGER_COMMIT: Name =
+    Name("preflight_ledger_commit_seconds", "Time to commit a micro-batch to the ledger, retries included");
+pub(super) const APPEND: Name = Name(
+    "preflight_append_seconds",
+    "Time of one send of a commit's rows to all their tables, whether it worked or not",
+);
+pub(super) const ROWS: Name = Name(
+    "preflight_rows",
+    "Rows that the warehouse confirmed, by tier; those that an earlier run had left in the ledger included",
+);
+pub(super) const RETRIES: Name = Name(
+    "preflight_retries",
+    "Tries after a failure that may pass, by what failed: append, another call to the warehouse, a call to the ledger",
+);
+
+pub(super) const RELOADS: Name = Name(
+    "preflight_reloads",
+    "New revisions of the rule store by result: loaded, or refused (tries of the same count once)",
+);
+pub(super) const ACTIVE_REVISION: Name =
+    Name("preflight_active_revision", "The revision served; 0 with components named in the pipeline file");
+pub(super) const REFUSED_REVISION: Name =
+    Name("preflight_refused_revision", "The newer revision that could not be taken; 0 if there is none");
+pub(super) const COMPARED_PAIRS: Name = Name(
+    "preflight_compared_pairs",
+    "Events that two components both judged, by why they are compared: shadow, canary or guard",
+);
+pub(super) const COMPARISONS_SKIPPED: Name =
+    Name("preflight_comparisons_skipped", "Events that were not compared, since the comparing side could not keep up");
+pub(super) const DIFFERENCES: Name =
+    Name("preflight_differences", "Differences between the verdicts of two components, by kind");
+pub(super) const GUARD_TRIPS: Name = Name("preflight_guard_trips", "Promotions and canaries that a guard took back");

@@ -1,0 +1,67 @@
+//! A plain HTTP client: one request, one connection, and what came back.
+
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Longer than any answer of a test takes.
+const HANGS: Duration = Duration::from_secs(30);
+
+/// What was answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The header's lines, in lower case.
+    pub head: String,
+    /// The rest.
+    pub body: String,
+}
+
+impl Answer {
+    /// The body as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    /// The value of a sample of the metrics in the body.
+    #[track_caller]
+    pub fn metric(&self, series: &str) -> &str {
+        let value = self.body.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        value.unwrap_or_else(|| panic!("no {series} in {}", self.body))
+    }
+
+    /// The sum of the counts that begin like this.
+    #[track_caller]
+    pub fn counted(&self, start: &str) -> u64 {
+        let counts = self.body.lines().filter(|line| line.starts_with(start)).filter_map(|line| line.rsplit_once(' '));
+        counts.map(|(_, count)| count.parse::<u64>().expect("a count")).sum()
+    }
+}
+
+/// A connection that fails rather than waits for ever.
+pub fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("the endpoint takes connections");
+    stream.set_read_timeout(Some(HANGS)).expect("a timeout can be set");
+    stream
+}
+
+/// Asks for a path and reads the answer to the end of the connection.
+#[track_caller]
+pub fn request(address: &str, method: &str, path: &str) -> Answer {
+    let mut stream = connect(address);
+    write!(stream, "{method} {path} HTTP/1.1\r\nhost: {address}\r\n\r\n").expect("the request can be sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer is text, and ends");
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("an answer has a status");
+    Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+}
+
+/// GET.
+#[track_caller]
+pub fn get(address: &str, path: &str) -> Answer {
+    request(address, "GET", path)
+}
