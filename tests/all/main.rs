@@ -7,6 +7,7 @@ mod cache;
 mod cli;
 mod crash;
 mod demo;
+mod demo_swap;
 mod goldens;
 mod ledger;
 mod load;

@@ -9,6 +9,7 @@ pub mod guest;
 pub mod paths;
 pub mod pipeline;
 pub mod running;
+pub mod scenes;
 pub mod tables;
 
 pub use booking::Booking;
