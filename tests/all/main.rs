@@ -12,5 +12,7 @@ mod goldens;
 mod ledger;
 mod load;
 mod payloads;
+mod releases;
 mod sandbox;
 mod source;
+mod swap;

@@ -86,24 +86,24 @@ struct Output {
 }
 
 impl Evaluators {
-    /// Starts the threads. They end when this is dropped.
+    /// Starts the threads. They end when this is dropped. Without `besides` nothing is compared.
     pub fn start(
         sandbox: &Arc<Sandbox>,
         limits: &Limits,
         isolation: Isolation,
         threads: NonZeroUsize,
-        besides: &Arc<Besides>,
+        besides: Option<&Arc<Besides>>,
     ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
         for number in 0..threads.get() {
             let mut judge = Judge::new(Arc::clone(sandbox), limits.clone(), isolation);
-            let (queue, besides) = (Arc::clone(&queue), Arc::clone(besides));
+            let (queue, besides) = (Arc::clone(&queue), besides.map(Arc::clone));
             thread::Builder::new().name(format!("judge-{number}")).stack_size(STACK).spawn(move || {
                 loop {
                     let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(job) = job else { return };
-                    let output = evaluate(&mut judge, &job, &besides);
+                    let output = evaluate(&mut judge, &job, besides.as_deref());
                     // Nobody waits for it when the pipeline has failed meanwhile.
                     job.reply.send(output).ok();
                 }
@@ -176,10 +176,10 @@ fn join(
     Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position, submitted, revision })
 }
 
-fn evaluate(judge: &mut Judge, job: &Job, besides: &Besides) -> Result<Output, SandboxError> {
+fn evaluate(judge: &mut Judge, job: &Job, besides: Option<&Besides>) -> Result<Output, SandboxError> {
     let mut assembler = Assembler::new(&job.context.plan);
     let pairs = &job.context.pairs;
-    let mut beside = (!pairs.is_empty()).then(|| besides.collector());
+    let mut beside = besides.filter(|_| !pairs.is_empty()).map(Besides::collector);
     let mut originals = Vec::with_capacity(job.range.len());
     for index in job.range.clone() {
         let event = &job.batch[index];
@@ -200,7 +200,7 @@ fn evaluate(judge: &mut Judge, job: &Job, besides: &Besides) -> Result<Output, S
         originals.push(Original { event: Cow::Borrowed(event), version, rule });
     }
     judge.end_batch();
-    if let Some(beside) = beside {
+    if let (Some(besides), Some(beside)) = (besides, beside) {
         besides.submit(beside, &job.batch);
     }
     let mut frames: [Frames; 3] = Default::default();

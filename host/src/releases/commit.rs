@@ -12,7 +12,7 @@ use crate::failpoint;
 use crate::files::{self, Prepared};
 use crate::time::{Micros, format_micros};
 
-const HEADER: &str = "# Written by `preflight rules`. A change made here by hand is noticed by nobody.\n";
+const HEADER: &str = "# Written by `preflight rules`. A change by hand is neither checked nor in the history.\n";
 
 /// Why a change was not made. The store is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -21,14 +21,14 @@ pub enum ChangeError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Somebody else was faster.
-    #[error("the store is at revision {found}, not {expected}{}: look at it again with `preflight rules status`", said(.last.as_ref()))]
+    #[error("the store is at revision {found}, not {expected}{}: look at it again with `preflight rules status`", said(.last.as_deref()))]
     Moved {
         /// The revision that the change was meant for.
         expected: u64,
         /// The revision of now.
         found: u64,
         /// The change that made it.
-        last: Option<Changed>,
+        last: Option<Box<Changed>>,
     },
     /// The component is not in the store, or not whole.
     #[error("{digest} is not staged ({problem}): stage it first, with `preflight rules stage`")]
@@ -75,7 +75,7 @@ impl RuleStore {
         if let Some(expected) = expected
             && expected != now.revision
         {
-            return Err(ChangeError::Moved { expected, found: now.revision, last: now.change });
+            return Err(ChangeError::Moved { expected, found: now.revision, last: now.change.map(Box::new) });
         }
         let next = now.after(change, &format_micros(at), by, why)?;
         if let Some(digest) = change.goes_into_service() {

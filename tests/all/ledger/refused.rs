@@ -68,8 +68,8 @@ async fn commit_batches(pipeline: &Pipeline) {
         making_streams: Arc::default(),
     };
     let evaluators =
-        Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads).unwrap();
-    let context = Context { rules: prepared.rules, plan };
+        Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, None).unwrap();
+    let context = Context { rules: prepared.rules, plan, pairs: [].into() };
     for (batch, kinds) in BATCHES.into_iter().enumerate() {
         let lines: String = kinds.split(' ').enumerate().map(|(at, kind)| line(kind, batch * 10 + at)).collect();
         let events = events::from_lines(&format!("batch-{batch}"), &lines);

@@ -47,7 +47,7 @@ enum Command {
 /// What every command has.
 #[derive(Debug, Args)]
 struct StoreArgs {
-    /// The rule store [default: $PREFLIGHT_RULE_STORE, else rules]
+    /// The rule store [default: `$PREFLIGHT_RULE_STORE`, else `rules`]
     #[arg(long, value_name = "DIRECTORY")]
     store: Option<PathBuf>,
     /// Print JSON
