@@ -11,9 +11,9 @@ use preflight_tests::{Pipeline, Running, paths, rule_store, tables};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Seconds without a swap follow seconds with some.
-const SECOND: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(110);
+/// Slices of time without a swap follow slices with eight of them.
+const SLICE: Duration = Duration::from_secs(1);
+const SWAPS: u32 = 8;
 
 /// Offvia's tables, a rule store beside the file.
 const PIPELINE: &str = r#"
@@ -85,8 +85,10 @@ impl Swapped {
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Result<()> {
     let (mut with, mut without, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
     let mut swaps = 0;
+    // A smoke run is over within a second.
+    let (events, slice) = if effort.rounds < 5 { (effort.events * 10, SLICE / 10) } else { (effort.events * 2, SLICE) };
     for _ in 0..effort.rounds.min(3) {
-        let round = under_load(effort.events * 2)?;
+        let round = under_load(events, slice)?;
         with.push(round.with);
         without.push(round.without);
         latencies.push(round.latency);
@@ -114,7 +116,7 @@ struct Round {
     swaps: usize,
 }
 
-fn under_load(events: usize) -> Result<Round> {
+fn under_load(events: usize, slice: Duration) -> Result<Round> {
     let swapped = Swapped::new("[source.file]\npath = \"input.ndjson\"\n")?;
     swapped.pipeline.write_input(payloads::lines(events));
     let (run, _stdin) = Running::start(&swapped.pipeline);
@@ -124,8 +126,8 @@ fn under_load(events: usize) -> Result<Round> {
     let (mut there, started) = (true, Instant::now());
     // Until the source has ended: then nobody serves the next revision.
     'run: loop {
-        let even = (started.elapsed().as_secs() / SECOND.as_secs()).is_multiple_of(2);
-        // A second begins and ends with the first build, so that no guard runs in the seconds without swaps.
+        let even = (started.elapsed().as_micros() / slice.as_micros()).is_multiple_of(2);
+        // A slice begins and ends with the first build, so that no guard runs in those without swaps.
         if !even && there {
             std::thread::sleep(Duration::from_millis(1));
             if !alive(&swapped) {
@@ -144,12 +146,12 @@ fn under_load(events: usize) -> Result<Round> {
         }
         latencies.push(changed.elapsed().as_secs_f64() * 1e3);
         there = !there;
-        std::thread::sleep(PAUSE.saturating_sub(changed.elapsed()));
+        std::thread::sleep((slice / SWAPS).saturating_sub(changed.elapsed()));
     }
     let ended = run.finish();
     ensure!(ended.code == Some(0), "the run failed: {}", ended.stderr);
     check(&swapped, events)?;
-    let (with, without) = batches(&ended.stderr, &at)?;
+    let (with, without) = batches(&ended.stderr, &at, slice)?;
     Ok(Round { with: p99(with)?, without: p99(without)?, latency: middle(latencies)?, swaps: at.len() })
 }
 
@@ -171,19 +173,20 @@ fn check(swapped: &Swapped, events: usize) -> Result<()> {
     Ok(())
 }
 
-/// Milliseconds of the micro-batches, those of seconds with a swap first. The first second of a run warms up.
-fn batches(log: &str, swaps: &[i64]) -> Result<(Vec<f64>, Vec<f64>)> {
-    let second = |micros: i64, from: i64| (micros - from).div_euclid(1_000_000);
+/// Milliseconds of the micro-batches, those of slices with a swap first. The first slice of a run warms up.
+fn batches(log: &str, swaps: &[i64], slice: Duration) -> Result<(Vec<f64>, Vec<f64>)> {
+    let slice = i64::try_from(slice.as_micros())?;
+    let number = |micros: i64, from: i64| (micros - from).div_euclid(slice);
     let (mut with, mut without) = (Vec::new(), Vec::new());
     let from = *swaps.first().context("there was no swap")?;
-    let seconds: BTreeSet<i64> = swaps.iter().map(|at| second(*at, from)).collect();
+    let slices: BTreeSet<i64> = swaps.iter().map(|at| number(*at, from)).collect();
     for line in log.lines().filter(|line| line.contains("\"preflight::batch\"")) {
         let line: serde_json::Value = serde_json::from_str(line)?;
         let at = line["timestamp"].as_str().and_then(|text| parse_rfc3339(text).ok()).context("a line has a time")?;
         let millis = line["micros"].as_f64().context("a line has its duration")? / 1e3;
-        match second(at, from) {
+        match number(at, from) {
             0 => {}
-            now if seconds.contains(&now) => with.push(millis),
+            now if slices.contains(&now) => with.push(millis),
             _ => without.push(millis),
         }
     }
@@ -219,7 +222,7 @@ fn resident(process: u32) -> Result<f64> {
 
 fn p99(mut values: Vec<f64>) -> Result<f64> {
     if values.is_empty() {
-        bail!("no micro-batch fell into that kind of second: the run was too short");
+        bail!("no micro-batch fell into that kind of slice: the run was too short");
     }
     values.sort_by(f64::total_cmp);
     Ok(values[(values.len() * 99).div_ceil(100) - 1])

@@ -1,5 +1,6 @@
 //! `preflight check`: all refusals, no event read.
 
+use super::quarantine::not_replayable;
 use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
 use crate::pipeline::{Prepared, prepare};
@@ -42,6 +43,7 @@ pub(super) fn check(args: &CheckArgs) -> Ended {
 
 fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     let rules = prepared.rules.served();
+    let not_replayable = not_replayable(config);
     if args.json {
         let rules: Vec<_> = rules
             .map(|(version, Served { rule, .. })| {
@@ -49,7 +51,13 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
             })
             .collect();
         let tables: Vec<_> = prepared.new_tables.iter().map(|table| &table.name).collect();
-        output::json(&json!({ "ok": true, "pipeline": config.name, "rules": rules, "tables_to_make": tables }));
+        output::json(&json!({
+            "ok": true,
+            "pipeline": config.name,
+            "rules": rules,
+            "tables_to_make": tables,
+            "not_replayable": not_replayable,
+        }));
         return;
     }
     let mut text = format!("{}: every check passed\n", config.name);
@@ -58,6 +66,9 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     }
     for table in &prepared.new_tables {
         text.push_str(&format!("a run will make this table:\n{};\n", create_statement(table)));
+    }
+    if let Some(note) = not_replayable {
+        text.push_str(&format!("note: {note}\n"));
     }
     output::print(&text);
 }

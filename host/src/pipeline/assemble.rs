@@ -45,6 +45,8 @@ struct Context<'a> {
     source_name: &'a str,
     text: Cow<'a, str>,
     bytes: &'a [u8],
+    /// Size of the payload, where the row holds the whole event or tells by this that it does not.
+    size: Option<usize>,
     attributes: &'a str,
     rejection: Option<&'a Rejection>,
 }
@@ -113,14 +115,13 @@ impl<'a> Assembler<'a> {
             Digest::of(payload),
         );
         let clipped = Rejection { reason, ..rejection.clone() };
+        // A whole payload without its attributes is no whole event, and would pass for one by its size.
+        let bare = kept.len() == payload.len() && !judged.event.attributes.is_empty();
         // A longer event version is no rule's.
         let judged = Judged { version: judged.version.filter(|version| version.len() <= NAME), ..judged };
-        let context = Context {
-            text: String::from_utf8_lossy(kept),
-            bytes: kept,
-            rejection: Some(&clipped),
-            ..self.context(judged, "{}", None)
-        };
+        let context = self.context(judged, "{}", Some(&clipped));
+        let size = context.size.filter(|_| !bare);
+        let context = Context { text: String::from_utf8_lossy(kept), bytes: kept, size, ..context };
         // Nothing in this row grows with the input any more, so it has no limit.
         host_row(&mut self.rows[Tier::Quarantine as usize], judged.index, usize::MAX, &plan.quarantine, &context).ok();
     }
@@ -135,6 +136,8 @@ impl<'a> Assembler<'a> {
             source_name: &self.plan.source_name,
             text: String::from_utf8_lossy(payload),
             bytes: payload,
+            // Of what the source refused it kept only a part, or what is no payload.
+            size: judged.event.refused.is_none().then_some(payload.len()),
             attributes,
             rejection,
         }
@@ -148,6 +151,7 @@ impl<'a> Assembler<'a> {
             source_name: &self.plan.source_name,
             text: Cow::Borrowed(""),
             bytes: &[],
+            size: None,
             attributes,
             rejection: None,
         };
@@ -180,6 +184,10 @@ impl Context<'_> {
                 Cow::Borrowed(_) => ValueRef::Null,
                 Cow::Owned(_) => ValueRef::Bytes(self.bytes),
             },
+            HostColumn::PayloadSize => {
+                let size = self.size.and_then(|size| i64::try_from(size).ok());
+                size.map_or(ValueRef::Null, ValueRef::Int64)
+            }
             HostColumn::Attributes => ValueRef::Json(self.attributes),
             HostColumn::OrderingKey => or_null(event.ordering_key.as_deref()),
             HostColumn::DeliveryAttempt => {

@@ -10,6 +10,7 @@ use crate::rules::{Manifest, Rule, RuleSet, Served};
 use crate::warehouse::sqlite::table_name;
 use crate::warehouse::{
     HostColumn, HostTableColumn, Layout, NewTable, Source, TableColumn, Tier, bronze_columns, quarantine_columns,
+    resolution_columns,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,8 +71,9 @@ pub fn plan(
     live: impl Fn(&str) -> Option<Vec<TableColumn>>,
 ) -> Result<(Plan, Vec<NewTable>), Vec<Problem>> {
     let mut planner = Planner { problems: Vec::new(), new: Vec::new() };
-    let bronze = config.bronze.as_ref().map(|tier| planner.host_table("bronze", tier, bronze_columns(), &live));
-    let quarantine = planner.host_table("quarantine", &config.quarantine, quarantine_columns(), &live);
+    let bronze = config.bronze.as_ref().map(|tier| planner.host_table("bronze", tier, bronze_columns(), &[], &live));
+    let quarantine =
+        planner.host_table("quarantine", &config.quarantine, quarantine_columns(), resolution_columns(), &live);
     let silver = planner.silver(config, rules, &live);
     match (bronze, silver, quarantine) {
         (bronze, Some(silver), Some(quarantine)) if planner.problems.is_empty() => {
@@ -132,15 +134,19 @@ impl Planner {
         Some(made)
     }
 
+    /// A table that the host fills. The `empty` columns of a table that is made are null in what it writes.
     fn host_table(
         &mut self,
         tier: &str,
         config: &TierConfig,
         known: &[HostTableColumn],
+        empty: &[(&str, ColumnType)],
         live: impl Fn(&str) -> Option<Vec<TableColumn>>,
     ) -> Option<HostTable> {
         let key = format!("{tier}.table");
-        let table = self.table(tier, config, |_| known.iter().map(HostTableColumn::created).collect(), live)?;
+        let created = known.iter().map(HostTableColumn::created);
+        let created = created.chain(empty.iter().map(|(name, kind)| Column::new(*name, *kind, true)));
+        let table = self.table(tier, config, |_| created.collect(), live)?;
         let mut layout = Layout { table: table_name(&config.table).to_owned(), columns: Vec::new() };
         let mut columns = Vec::new();
         for column in &table {

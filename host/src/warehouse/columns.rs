@@ -19,6 +19,8 @@ pub enum HostColumn {
     PayloadBytes,
     /// The payload's bytes where the text is not exact, else null.
     PayloadBytesIfInexact,
+    /// How many bytes the payload has; null where the row does not hold the whole event.
+    PayloadSize,
     /// Attributes as a JSON object.
     Attributes,
     /// The ordering key, if there is one.
@@ -46,7 +48,7 @@ impl HostColumn {
             Self::ReceivedTime | Self::PublishTime => ColumnType::Timestamp,
             Self::PayloadBytes | Self::PayloadBytesIfInexact => ColumnType::Bytes,
             Self::Attributes => ColumnType::Json,
-            Self::DeliveryAttempt => ColumnType::Int64,
+            Self::DeliveryAttempt | Self::PayloadSize => ColumnType::Int64,
             _ => ColumnType::Text,
         }
     }
@@ -56,6 +58,7 @@ impl HostColumn {
         matches!(
             self,
             Self::PayloadBytesIfInexact
+                | Self::PayloadSize
                 | Self::OrderingKey
                 | Self::DeliveryAttempt
                 | Self::EventVersion
@@ -131,13 +134,14 @@ const BRONZE: [HostTableColumn; 6] = [
     HostTableColumn::new("raw_bytes", HostColumn::PayloadBytesIfInexact),
 ];
 
-const QUARANTINE: [HostTableColumn; 14] = [
+const QUARANTINE: [HostTableColumn; 15] = [
     HostTableColumn::not_null("raw_payload", HostColumn::PayloadText).required(),
     HostTableColumn::not_null("error_reason", HostColumn::ErrorReason).required(),
     HostTableColumn::not_null("error_stage", HostColumn::ErrorStage).required(),
     HostTableColumn::not_null("received_timestamp", HostColumn::ReceivedTime),
     HostTableColumn::new("source_message_id", HostColumn::MessageId),
     HostTableColumn::new("raw_bytes", HostColumn::PayloadBytes),
+    HostTableColumn::new("raw_size", HostColumn::PayloadSize),
     HostTableColumn::new("error_code", HostColumn::ErrorCode),
     HostTableColumn::new("attributes", HostColumn::Attributes),
     HostTableColumn::new("publish_timestamp", HostColumn::PublishTime),
@@ -148,6 +152,8 @@ const QUARANTINE: [HostTableColumn; 14] = [
     HostTableColumn::new("rule_digest", HostColumn::RuleDigest),
 ];
 
+const RESOLUTION: [(&str, ColumnType); 2] = [("resolved_at", ColumnType::Timestamp), ("resolved_by", ColumnType::Text)];
+
 /// The columns of a bronze table: those of a BigQuery subscription with metadata, and the original bytes. All but
 /// `data` are written where the table has them.
 pub const fn bronze_columns() -> &'static [HostTableColumn] {
@@ -157,4 +163,10 @@ pub const fn bronze_columns() -> &'static [HostTableColumn] {
 /// The columns of a quarantine table: the seed's five, then what a replay needs, written where the table has it.
 pub const fn quarantine_columns() -> &'static [HostTableColumn] {
     &QUARANTINE
+}
+
+/// The columns of a quarantine table that say by which replay its event was taken out of it, and when. Null when a row
+/// is written; a table without them is written to as well, but cannot be replayed.
+pub const fn resolution_columns() -> &'static [(&'static str, ColumnType)] {
+    &RESOLUTION
 }

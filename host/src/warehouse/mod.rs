@@ -5,10 +5,11 @@
 //! `preflight_streams` table in the rows' transaction.
 
 mod columns;
+pub mod events;
 mod rows;
 pub mod sqlite;
 
-pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns};
+pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns, resolution_columns};
 pub use rows::RowSet;
 pub use sqlite::Sqlite;
 

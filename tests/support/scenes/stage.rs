@@ -122,6 +122,6 @@ impl Stage {
 
     /// What the worker says of itself; none before it has.
     pub(super) fn worker(&self) -> Result<Option<Worker>> {
-        Ok(self.operator.store.workers()?.into_iter().map(|(_, worker)| worker).next())
+        Ok(self.operator.store.workers()?.known.into_iter().map(|(_, worker)| worker).next())
     }
 }

@@ -7,10 +7,12 @@
 mod add;
 mod append;
 mod encode;
+mod events;
 mod schema;
 mod streams;
 
 pub use encode::encode;
+pub use events::EventTable;
 pub use schema::{create_statement, table_name};
 
 use super::{AppendError, Appended, Entry, LiveTable, NewTable, TableColumn, WarehouseError};

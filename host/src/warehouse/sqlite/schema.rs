@@ -28,6 +28,24 @@ pub fn create_statement(table: &NewTable) -> String {
     format!("CREATE TABLE IF NOT EXISTS {} (\n{}\n)", quote(table_name(&table.name)), columns.join(",\n"))
 }
 
+/// `ALTER TABLE` that adds a nullable column.
+pub(super) fn add_column(table: &str, column: &str, kind: ColumnType) -> String {
+    format!("ALTER TABLE {} ADD COLUMN {} {}", quote(table), quote(column), declared(kind))
+}
+
+/// A name for the number of a row that is no name of a column; none if the rows of the table have no numbers.
+pub(super) fn row_id(connection: &Connection, table: &str) -> rusqlite::Result<Option<&'static str>> {
+    let numbered = "SELECT type != 'view' AND NOT wr FROM pragma_table_list(?1) WHERE schema = 'main'";
+    if !connection.query_row(numbered, [table], |row| row.get(0)).optional()?.unwrap_or(false) {
+        return Ok(None);
+    }
+    let taken = connection
+        .prepare("SELECT lower(name) FROM pragma_table_xinfo(?1)")?
+        .query_map([table], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(["rowid", "_rowid_", "oid"].into_iter().find(|name| !taken.iter().any(|taken| taken == name)))
+}
+
 const fn declared(kind: ColumnType) -> &'static str {
     match kind {
         ColumnType::Boolean => "BOOLEAN",

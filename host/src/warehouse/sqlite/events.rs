@@ -1,0 +1,334 @@
+//! Rows of a quarantine or bronze table as the events they were made of, page by page, in the order of their numbers.
+//!
+//! The connection is its own and reads only: a worker that writes to the database is not held up.
+
+use super::super::events::{EventsError, Filter, Group, Lack, Meta, NotReplayable, Page, RowId, StoredEvent};
+use super::super::{TableColumn, WarehouseError, quarantine_columns, resolution_columns};
+use super::{BUSY, not_opened, plain, schema};
+use crate::event::Event;
+use crate::row::ColumnType;
+use crate::time::{Micros, format_micros, parse_rfc3339};
+use crate::verdict::stage;
+use bytes::Bytes;
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
+use std::path::{Path, PathBuf};
+
+/// What is read of a row, in the order of the query; of each the column of a quarantine and of a bronze table.
+const FIELDS: [(&str, &str); 17] = [
+    ("raw_bytes", "raw_bytes"),
+    ("raw_payload", "data"),
+    ("attributes", "attributes"),
+    ("source_message_id", "message_id"),
+    ("publish_timestamp", "publish_time"),
+    ("ordering_key", ""),
+    ("delivery_attempt", ""),
+    ("received_timestamp", ""),
+    ("error_stage", ""),
+    ("error_code", ""),
+    ("error_reason", ""),
+    ("event_version", ""),
+    ("rule", ""),
+    ("rule_digest", ""),
+    ("raw_size", ""),
+    ("resolved_at", ""),
+    ("resolved_by", ""),
+];
+
+/// Columns that a replay needs: the whole event, and where to say that it is done.
+const REPLAY: [&str; 8] = [
+    "raw_bytes",
+    "raw_size",
+    "attributes",
+    "source_message_id",
+    "publish_timestamp",
+    "ordering_key",
+    "resolved_at",
+    "resolved_by",
+];
+
+/// A table of events, open for reading.
+pub struct EventTable {
+    connection: Connection,
+    path: PathBuf,
+    table: String,
+    columns: Vec<TableColumn>,
+    row_id: &'static str,
+    quarantine: bool,
+}
+
+impl EventTable {
+    /// Opens a quarantine table.
+    pub fn quarantine(path: &Path, table: &str) -> Result<Self, EventsError> {
+        Self::open(path, table, true)
+    }
+
+    /// Opens a bronze table. What its events were rejected for, if they were, it does not say.
+    pub fn bronze(path: &Path, table: &str) -> Result<Self, EventsError> {
+        Self::open(path, table, false)
+    }
+
+    fn open(path: &Path, table: &str, quarantine: bool) -> Result<Self, EventsError> {
+        let table = schema::table_name(table).to_owned();
+        let missing = || EventsError::NoTable { table: table.clone(), path: path.display().to_string() };
+        if !path.exists() {
+            return Err(missing());
+        }
+        let failed = |error: rusqlite::Error| not_opened("cannot read ", path, &error);
+        let connection = Connection::open_with_flags(plain(path), OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
+        connection.busy_timeout(BUSY).map_err(failed)?;
+        let columns = schema::columns(&connection, &table).map_err(failed)?.ok_or_else(missing)?;
+        let row_id = schema::row_id(&connection, &table).map_err(failed)?;
+        let row_id = row_id.ok_or_else(|| EventsError::NoRowIds(table.clone()))?;
+        Ok(Self { connection, path: path.to_owned(), table, columns, row_id, quarantine })
+    }
+
+    /// Why events of this quarantine table cannot be replayed, if they cannot.
+    pub fn not_replayable(&self) -> Option<NotReplayable> {
+        let (mut why, mut statements) = (Vec::new(), Vec::new());
+        let mut missing = Vec::new();
+        for name in REPLAY {
+            let kind = kind(name);
+            match self.column(name) {
+                None => {
+                    missing.push(format!("`{name}`"));
+                    statements.push(schema::add_column(&self.table, name, kind));
+                }
+                Some(column) if !column.holds.contains(&kind) => {
+                    why.push(format!("column `{name}` is declared {}, which cannot hold {kind}", column.declared));
+                }
+                Some(column) if !column.nullable && name.starts_with("resolved_") => {
+                    why.push(format!("column `{name}` is NOT NULL, but is null until an event is replayed"));
+                }
+                Some(_) => {}
+            }
+        }
+        if !missing.is_empty() {
+            why.push(format!("it lacks {}", missing.join(", ")));
+        }
+        (!why.is_empty()).then(|| NotReplayable { table: self.table.clone(), why, statements })
+    }
+
+    /// The number of the newest row; 0 if there is none.
+    pub fn newest(&self) -> Result<RowId, EventsError> {
+        let sql = format!("SELECT coalesce(max({}), 0) FROM {}", self.row_id, schema::quote(&self.table));
+        self.connection.query_row(&sql, [], |row| row.get(0)).map_err(|error| self.failed(&error))
+    }
+
+    /// The next rows that fit, in the order of their numbers. None are left when it is empty.
+    pub fn page(&self, filter: &Filter, page: Page) -> Result<Vec<StoredEvent>, EventsError> {
+        let (mut fits, mut values) = self.condition(filter)?;
+        fits.push(format!("{id} > ? AND {id} <= ?", id = self.row_id));
+        values.extend([page.after.into(), page.until.into()]);
+        self.select(&fits, values, "ASC", page.rows, page.bytes)
+    }
+
+    /// The newest rows that fit, newest first.
+    pub fn newest_rows(&self, filter: &Filter, rows: usize) -> Result<Vec<StoredEvent>, EventsError> {
+        let (fits, values) = self.condition(filter)?;
+        self.select(&fits, values, "DESC", rows, usize::MAX)
+    }
+
+    /// How the rows that fit failed, most first.
+    pub fn groups(&self, filter: &Filter) -> Result<Vec<Group>, EventsError> {
+        let (fits, values) = self.condition(filter)?;
+        let fields = ["error_stage", "error_code", "rule"].map(|name| self.field(name)).join(", ");
+        let sql = format!(
+            "SELECT {fields}, count(*) FROM {} WHERE {} GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3",
+            schema::quote(&self.table),
+            all(&fits)
+        );
+        let group = |row: &Row<'_>| {
+            let rows: i64 = row.get(3)?;
+            let [stage, code, rule] = [0, 1, 2].map(|index| text(row, index));
+            Ok(Group { stage: stage?, code: code?, rule: rule?, rows: rows.unsigned_abs() })
+        };
+        let read = || -> rusqlite::Result<Vec<Group>> {
+            self.connection.prepare(&sql)?.query_map(params_from_iter(values), group)?.collect()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    fn select(
+        &self,
+        fits: &[String],
+        mut values: Vec<Value>,
+        order: &str,
+        rows: usize,
+        bytes: usize,
+    ) -> Result<Vec<StoredEvent>, EventsError> {
+        let fields = FIELDS.map(|(quarantine, bronze)| self.field(if self.quarantine { quarantine } else { bronze }));
+        let sql = format!(
+            "SELECT {id}, {} FROM {} WHERE {} ORDER BY {id} {order} LIMIT ?",
+            fields.join(", "),
+            schema::quote(&self.table),
+            all(fits),
+            id = self.row_id,
+        );
+        values.push(i64::try_from(rows).unwrap_or(i64::MAX).into());
+        let read = || -> rusqlite::Result<Vec<StoredEvent>> {
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let mut found = statement.query(params_from_iter(values))?;
+            let (mut events, mut weight) = (Vec::new(), 0);
+            while let Some(row) = found.next()? {
+                let stored = self.stored(row)?;
+                weight += stored.event.weight();
+                events.push(stored);
+                if weight >= bytes {
+                    break;
+                }
+            }
+            Ok(events)
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+
+    fn stored(&self, row: &Row<'_>) -> rusqlite::Result<StoredEvent> {
+        let at = |column: &str| 1 + FIELDS.iter().position(|(name, _)| *name == column).expect("it is a field");
+        let original = bytes(row, at("raw_bytes"))?;
+        let shown = if original.is_none() { bytes(row, at("raw_payload"))? } else { None };
+        let attributes = text(row, at("attributes"))?.and_then(|text| attributes(&text));
+        let message_id = text(row, at("source_message_id"))?;
+        let publish_time = time(text(row, at("publish_timestamp"))?.as_deref());
+        let received = text(row, at("received_timestamp"))?;
+        let attempt = integer(row, at("delivery_attempt"))?;
+        let meta = Meta {
+            stage: text(row, at("error_stage"))?,
+            code: text(row, at("error_code"))?,
+            reason: text(row, at("error_reason"))?,
+            event_version: text(row, at("event_version"))?,
+            rule: text(row, at("rule"))?,
+            rule_digest: text(row, at("rule_digest"))?,
+            raw_size: integer(row, at("raw_size"))?,
+            resolved_at: text(row, at("resolved_at"))?,
+            resolved_by: text(row, at("resolved_by"))?,
+            received,
+        };
+        let lack = [
+            self.payload_lacks(&meta, original.as_deref(), shown.as_deref()),
+            attributes.is_none().then_some(Lack::Attributes),
+            message_id.is_none().then_some(Lack::MessageId),
+            publish_time.is_none().then_some(Lack::PublishTime),
+        ];
+        let event = Event {
+            payload: Bytes::from(original.or(shown).unwrap_or_default()),
+            attributes: attributes.unwrap_or_default(),
+            message_id: message_id.unwrap_or_default(),
+            publish_time: publish_time.unwrap_or_default(),
+            received_time: time(meta.received.as_deref()).unwrap_or_default(),
+            ordering_key: text(row, at("ordering_key"))?,
+            delivery_attempt: attempt.and_then(|attempt| u32::try_from(attempt).ok()),
+            refused: None,
+        };
+        Ok(StoredEvent { id: row.get(0)?, event, lacks: lack.into_iter().flatten().next(), meta })
+    }
+
+    fn payload_lacks(&self, meta: &Meta, original: Option<&[u8]>, shown: Option<&[u8]>) -> Option<Lack> {
+        if !self.quarantine {
+            // Bronze has the bytes only where its text is not exact.
+            let inexact = shown.is_some_and(|text| text.windows(3).any(|window| window == "\u{fffd}".as_bytes()));
+            let doubtful = shown.is_none() || inexact && self.column("raw_bytes").is_none();
+            return (original.is_none() && doubtful).then_some(Lack::Bytes);
+        }
+        if [stage::PARSE_ENVELOPE, stage::PAYLOAD_TOO_LARGE].map(Some).contains(&meta.stage.as_deref()) {
+            return Some(Lack::NoPayload);
+        }
+        let Some(original) = original else { return Some(Lack::Bytes) };
+        match meta.raw_size {
+            None => Some(Lack::Size),
+            Some(size) if usize::try_from(size) != Ok(original.len()) => Some(Lack::Cut),
+            Some(_) => None,
+        }
+    }
+
+    /// The conditions of a filter, and the values in them.
+    fn condition(&self, filter: &Filter) -> Result<(Vec<String>, Vec<Value>), EventsError> {
+        let (mut fits, mut values) = (Vec::new(), Vec::new());
+        let is = [
+            ("error_stage", &filter.stage),
+            ("error_code", &filter.code),
+            ("rule", &filter.rule),
+            ("rule_digest", &filter.digest),
+        ];
+        for (column, wanted) in is {
+            let Some(wanted) = wanted else { continue };
+            fits.push(format!("{} = ?", self.required(column)?));
+            values.push(wanted.clone().into());
+        }
+        // Times are texts of one length, so their order is that of their letters.
+        for (time, order) in [(filter.from, ">="), (filter.to, "<")] {
+            let Some(time) = time else { continue };
+            fits.push(format!("{} {order} ?", self.required("received_timestamp")?));
+            values.push(format_micros(time).into());
+        }
+        if !filter.ids.is_empty() {
+            fits.push(format!("{} IN (SELECT value FROM json_each(?))", self.row_id));
+            values.push(serde_json::to_string(&filter.ids).expect("numbers are JSON").into());
+        }
+        if !filter.resolved && self.column("resolved_at").is_some() {
+            fits.push(format!("{} IS NULL", self.field("resolved_at")));
+        }
+        Ok((fits, values))
+    }
+
+    fn required(&self, column: &'static str) -> Result<String, EventsError> {
+        match self.column(column) {
+            Some(column) => Ok(schema::quote(&column.name)),
+            None => Err(EventsError::NoColumn { table: self.table.clone(), column }),
+        }
+    }
+
+    fn field(&self, name: &str) -> String {
+        self.column(name).map_or_else(|| "NULL".into(), |column| schema::quote(&column.name))
+    }
+
+    fn column(&self, name: &str) -> Option<&TableColumn> {
+        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    fn failed(&self, error: &rusqlite::Error) -> EventsError {
+        let error: WarehouseError = super::failed("cannot read ", &self.path, error);
+        error.into()
+    }
+}
+
+fn all(conditions: &[String]) -> String {
+    if conditions.is_empty() { "TRUE".into() } else { conditions.join(" AND ") }
+}
+
+/// The type of a column that a replay needs.
+fn kind(name: &str) -> ColumnType {
+    let host = quarantine_columns().iter().find(|column| column.name == name).map(|column| column.host.kind());
+    let ours = resolution_columns().iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
+    host.or(ours).expect("a replay needs columns of a quarantine table")
+}
+
+fn attributes(text: &str) -> Option<Vec<(String, String)>> {
+    let map: std::collections::BTreeMap<String, String> = serde_json::from_str(text).ok()?;
+    Some(map.into_iter().collect())
+}
+
+fn time(text: Option<&str>) -> Option<Micros> {
+    text.and_then(|text| parse_rfc3339(text).ok())
+}
+
+fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
+    Ok(bytes(row, index)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Bytes, whatever the column made of them.
+fn bytes(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Vec<u8>>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Null => None,
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(bytes.to_vec()),
+        ValueRef::Integer(number) => Some(number.to_string().into_bytes()),
+        ValueRef::Real(number) => Some(number.to_string().into_bytes()),
+    })
+}
+
+fn integer(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<i64>> {
+    Ok(match row.get_ref(index)? {
+        ValueRef::Integer(number) => Some(number),
+        _ => None,
+    })
+}
