@@ -8,6 +8,7 @@ mod cache;
 mod cli;
 mod crash;
 mod demo;
+mod demo_swap;
 mod diff;
 mod goldens;
 mod ledger;

@@ -12,6 +12,7 @@ pub mod paths;
 pub mod pipeline;
 pub mod rule_store;
 pub mod running;
+pub mod scenes;
 pub mod swap;
 pub mod tables;
 

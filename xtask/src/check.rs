@@ -47,7 +47,7 @@ fn clippy_for_rules() -> Result<Outcome> {
     let Some(mut clippy) = WasmTarget::ensure()?.cargo_clippy() else {
         return Ok(Outcome::Skipped("clippy cannot use the standard library that Debian's compiler built".to_owned()));
     };
-    clippy.args(["-p", "preflight-sdk"]);
+    clippy.args(["--lib", "--examples", "-p", "preflight-sdk"]);
     for rule in RULES {
         clippy.args(["-p", rule.package]);
     }

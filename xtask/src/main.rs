@@ -46,8 +46,8 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "demo",
-        arguments: "",
-        summary: "build everything, run the Offvia example on SQLite and show its three tiers",
+        arguments: "[swap]",
+        summary: "build everything, run the Offvia example on SQLite and show its three tiers; or swap rules under load",
         run: demo::run,
     },
     Command {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn arguments_where_none_are_taken_are_an_error_of_the_user() {
-        let error = no_arguments("demo", &["now".to_owned()]).unwrap_err();
+        let error = no_arguments("rules", &["now".to_owned()]).unwrap_err();
         assert!(error.is::<SetupError>());
         assert!(error.to_string().contains("`now`"));
     }

@@ -37,14 +37,15 @@ impl Project {
         self.cargo_target.join("release").join("preflight")
     }
 
-    /// The core module that cargo makes of a rule package.
-    pub(crate) fn rule_module(&self, package: &str) -> PathBuf {
-        let file = format!("{}.wasm", package.replace('-', "_"));
-        self.cargo_target.join(crate::wasm::TARGET).join("rule").join(file)
+    /// The core module that cargo makes of a rule: of a package's library, or of an example.
+    pub(crate) fn rule_module(&self, name: &str, is_library: bool) -> PathBuf {
+        let file = format!("{}.wasm", name.replace('-', "_"));
+        let directory = self.cargo_target.join(crate::wasm::TARGET).join("rule");
+        if is_library { directory.join(file) } else { directory.join("examples").join(file) }
     }
 
-    /// The component that `preflight pack` makes of a rule package.
-    pub(crate) fn component(package: &str) -> PathBuf {
-        Path::new(OUTPUT).join("rules").join(format!("{package}.wasm"))
+    /// The component that `preflight pack` makes of a rule.
+    pub(crate) fn component(name: &str) -> PathBuf {
+        Path::new(OUTPUT).join("rules").join(format!("{name}.wasm"))
     }
 }

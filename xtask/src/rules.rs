@@ -9,20 +9,32 @@ use crate::project::Project;
 use crate::wasm::WasmTarget;
 use crate::{exec, no_arguments, prerequisites};
 
-/// A rule crate of this workspace.
+/// A rule of this workspace.
 pub(crate) struct Rule {
-    /// The package, and the name of the packed component.
+    /// The packed component. The package's name if its library is the rule; else the rule is the package's example of this name.
+    name: &'static str,
+    /// The package.
     pub(crate) package: &'static str,
-    /// The example that uses it, if one does: its `rules/` gets a copy of the component.
+    /// The example pipeline that uses it, if one does: its `rules/` gets a copy of the component.
     example: Option<&'static str>,
 }
 
-/// Every rule there is. A new rule crate needs one line here.
+/// Every rule there is. A new rule needs one line here.
 pub(crate) const RULES: &[Rule] = &[
-    Rule { package: "offvia-booking", example: Some("examples/offvia") },
-    Rule { package: "offvia-booking-v2", example: Some("examples/offvia") },
-    Rule { package: "hostile-rule", example: None },
+    Rule { name: "offvia-booking", package: "offvia-booking", example: Some("examples/offvia") },
+    Rule { name: "offvia-booking-v2", package: "offvia-booking-v2", example: Some("examples/offvia") },
+    Rule { name: "offvia-booking-upper-case", package: "offvia-booking-builds", example: None },
+    Rule { name: "offvia-booking-cents", package: "offvia-booking-builds", example: None },
+    Rule { name: "offvia-booking-three-digits", package: "offvia-booking-builds", example: None },
+    Rule { name: "offvia-booking-currencies", package: "offvia-booking-builds", example: None },
+    Rule { name: "hostile-rule", package: "hostile-rule", example: None },
 ];
+
+impl Rule {
+    fn is_library(&self) -> bool {
+        self.name == self.package
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
@@ -37,18 +49,25 @@ pub(crate) fn ensure(project: &Project) -> Result<()> {
     build_modules()?;
     build_host(project)?;
     for rule in RULES {
-        pack(project, rule).with_context(|| format!("cannot pack the rule {}", rule.package))?;
+        pack(project, rule).with_context(|| format!("cannot pack the rule {}", rule.name))?;
     }
     Ok(())
 }
 
 /// Rules first: they build in seconds, so what is wrong with them is known before the host's minutes begin.
 fn build_modules() -> Result<()> {
-    let mut build = WasmTarget::ensure()?.cargo_build();
-    for rule in RULES {
-        build.args(["-p", rule.package]);
+    let target = WasmTarget::ensure()?;
+    let mut libraries = target.cargo_build();
+    for rule in RULES.iter().filter(|rule| rule.is_library()) {
+        libraries.args(["-p", rule.package]);
     }
-    exec::run(&mut build)
+    exec::run(&mut libraries)?;
+    // By themselves: asked for an example, cargo also builds what the tests of all the packages need.
+    let mut examples = target.cargo_build();
+    for rule in RULES.iter().filter(|rule| !rule.is_library()) {
+        examples.args(["-p", rule.package, "--example", rule.name]);
+    }
+    exec::run(&mut examples)
 }
 
 fn build_host(project: &Project) -> Result<()> {
@@ -60,12 +79,12 @@ fn build_host(project: &Project) -> Result<()> {
 
 /// Always packs, since packing takes milliseconds and asking whether it is needed could be answered wrongly.
 fn pack(project: &Project, rule: &Rule) -> Result<()> {
-    let component = Project::component(rule.package);
+    let component = Project::component(rule.name);
     create_parent(&component)?;
-    let module = project.rule_module(rule.package);
+    let module = project.rule_module(rule.name, rule.is_library());
     exec::run(Command::new(project.host_binary()).arg("pack").arg(module).arg("-o").arg(&component))?;
     if let Some(example) = rule.example {
-        let copy = Path::new(example).join("rules").join(format!("{}.wasm", rule.package));
+        let copy = Path::new(example).join("rules").join(format!("{}.wasm", rule.name));
         create_parent(&copy)?;
         install(&component, &copy)?;
     }

@@ -3,20 +3,18 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
+use super::clear;
 use crate::project::Project;
-use crate::{exec, no_arguments, prerequisites, rules};
+use crate::{exec, prerequisites, rules};
 
-/// The demo's own directory: removed at each start, so that every run shows the same.
 const DIRECTORY: &str = "target/demo";
 const DATABASE: &str = "target/demo/offvia.db";
 const PIPELINE: &str = "examples/offvia/pipeline.toml";
 const OVERLAY: &str = "examples/offvia/local.toml";
 
-/// Runs the command.
-pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
-    no_arguments("demo", arguments)?;
+pub(super) fn run(project: &Project) -> Result<ExitCode> {
     let python = prerequisites::check()?.python;
     rules::ensure(project)?;
     clear(Path::new(DIRECTORY))?;
@@ -30,13 +28,6 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
     exec::run(Command::new(python).args(["xtask/scripts/show_tiers.py", DATABASE]).args(expected))?;
     print!("{}", what_next(project));
     Ok(ExitCode::SUCCESS)
-}
-
-fn clear(directory: &Path) -> Result<()> {
-    if directory.exists() {
-        std::fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
-    }
-    std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))
 }
 
 fn what_next(project: &Project) -> String {

@@ -1,0 +1,127 @@
+//! What all scenes play on: a store, a worker that follows it, and a feeder.
+
+use super::feeder::Feeder;
+use super::operator::Operator;
+use super::process::Process;
+use super::warehouse::Warehouse;
+use anyhow::{Context, Result, bail};
+use preflight::digest::Digest;
+use preflight::releases::worker::Worker;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes that is waited for, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often is looked.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How the scenes are played.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// An empty directory for store, database and logs.
+    pub directory: PathBuf,
+    /// Events a second.
+    pub rate: u64,
+    /// Events that a shadow sees before it is promoted.
+    pub pairs: u64,
+    /// How long a guard watches a promotion, as the pipeline file writes it.
+    pub guard_time: &'static str,
+    /// Takes the story, line by line.
+    pub tell: fn(&str),
+}
+
+/// A worker under load. Dropping it kills the worker.
+pub struct Stage {
+    pub(super) settings: Settings,
+    pub(super) operator: Operator,
+    pub(super) warehouse: Warehouse,
+    // Before the feeder: one that waits for the worker to read ends with it.
+    pub(super) process: Process,
+    pub(super) feeder: Feeder,
+    /// The components that judged an event version, in the order they did.
+    pub(super) judged: Vec<(String, Digest)>,
+    begun: Instant,
+}
+
+impl Stage {
+    /// The first scene: a rule is promoted, and a worker begins to serve it.
+    pub fn begin(settings: Settings) -> Result<Self> {
+        let store = settings.directory.join("rules");
+        let database = settings.directory.join("warehouse.db");
+        let operator = Operator::new(&store, settings.tell);
+        operator.tell(
+            "A rule store begins with a component that is staged, with the fixtures that it must hold to, and promoted \
+             for an event version.",
+        );
+        operator.tell(&format!("\n$ export PREFLIGHT_RULE_STORE={}", store.display()));
+        let first = operator.stage("offvia-booking", "the first rule")?;
+        operator.run(&["promote", &first.short(), "--events", "1", "--why", "go live"], 0)?;
+        let warehouse = Warehouse::create(&database)?;
+        let (store, database) = (store.display().to_string(), database.display().to_string());
+        let (process, stdin) = Process::start(&settings, &store, &database)?;
+        let feeder = Feeder::start(stdin, settings.rate).context("cannot start the feeder")?;
+        let begun = Instant::now();
+        let mut stage = Self { settings, operator, warehouse, process, feeder, judged: Vec::new(), begun };
+        stage.judges("1", first, 0)?;
+        stage.operator.tell(&format!(
+            "\nA worker follows the store (`preflight run examples/offvia/swap.toml`) and is fed {} events a second; its \
+             first row was written after {:.2} s.",
+            stage.settings.rate,
+            stage.begun.elapsed().as_secs_f64()
+        ));
+        Ok(stage)
+    }
+
+    /// Looks again and again until something is there. Fails if the worker ends before that.
+    pub(super) fn wait<T>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Result<Option<T>>) -> Result<T> {
+        let begun = Instant::now();
+        loop {
+            if let Some(found) = look(self)? {
+                return Ok(found);
+            }
+            self.process.is_running()?;
+            if begun.elapsed() > PATIENCE {
+                bail!("{what}: not after {} s", PATIENCE.as_secs());
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// Promotes a component and waits for its first row.
+    pub(super) fn promote(&mut self, digest: Digest, version: &str, why: &str) -> Result<()> {
+        let newest = self.newest_row()?;
+        self.operator.run(&["promote", &digest.short(), "--events", version, "--why", why], 0)?;
+        self.judges(version, digest, newest)?;
+        Ok(())
+    }
+
+    /// Waits for the first row of silver behind another one that a component has judged. Its number.
+    pub(super) fn judges(&mut self, version: &str, digest: Digest, behind: i64) -> Result<i64> {
+        let row = self.wait(&format!("a row of {digest}"), |stage| {
+            let sql =
+                "SELECT min(rowid) FROM fact_bookings WHERE rowid > ?1 AND event_version = ?2 AND rule_digest = ?3";
+            let first = stage.warehouse.first(sql, (behind, version, digest.to_string()), |row| row.get(0))?;
+            Ok(first.flatten())
+        })?;
+        self.judged.push((version.to_owned(), digest));
+        Ok(row)
+    }
+
+    /// The number of the newest row of silver; 0 if there is none.
+    pub(super) fn newest_row(&self) -> Result<i64> {
+        let newest = self.warehouse.first("SELECT max(rowid) FROM fact_bookings", [], |row| row.get(0))?;
+        Ok(newest.flatten().unwrap_or(0))
+    }
+
+    /// What the store has active for version 1.
+    pub(super) fn active(&self) -> Result<Digest> {
+        let releases = self.operator.store.releases()?;
+        Ok(releases.release.get("1").context("version 1 is served")?.validator.active)
+    }
+
+    /// What the worker says of itself; none before it has.
+    pub(super) fn worker(&self) -> Result<Option<Worker>> {
+        Ok(self.operator.store.workers()?.known.into_iter().map(|(_, worker)| worker).next())
+    }
+}
