@@ -95,7 +95,7 @@ impl Loader<'_> {
         let guard = roles.guard.as_ref().zip(roles.previous).map(|(guard, previous)| {
             let kind =
                 BesideKind::Guard { expect_rejects: guard.expect_rejects, promoted_at: guard.promoted_at.clone() };
-            (self.role(version, "previous", &previous), kind, Share::ALL)
+            (self.previous(version, &previous), kind, Share::ALL)
         });
         let shadow = roles.shadow.as_ref().map(|shadow| {
             (self.role(version, "shadow", &shadow.digest), BesideKind::Shadow, Share::percent(shadow.sample))
@@ -103,7 +103,10 @@ impl Loader<'_> {
         let canary = roles.canary.as_ref().map(|canary| (self.role(version, "canary", &canary.digest), canary));
         let active = active?;
         let mut served = Served::alone(Arc::clone(&active));
-        for (rule, kind, share) in [guard, shadow].into_iter().flatten() {
+        if let Some((Some(rule), kind, share)) = guard {
+            served.beside.push(Beside { rule, kind, share, pair: 0 });
+        }
+        if let Some((rule, kind, share)) = shadow {
             served.beside.push(Beside { rule: rule?, kind, share, pair: 0 });
         }
         let canary = match canary {
@@ -115,6 +118,17 @@ impl Loader<'_> {
             }
         };
         Some(Serving { active: served, canary })
+    }
+
+    /// The rule before a promotion. One that is itself bad, and was perhaps never served, must not keep a good one out:
+    /// then there is nothing to compare with.
+    fn previous(&mut self, version: &str, digest: &Digest) -> Option<Arc<Rule>> {
+        let problems = self.problems.len();
+        let rule = self.role(version, "previous", digest);
+        for problem in self.problems.drain(problems..) {
+            tracing::warn!("no guard watches the promotion, there is nothing to compare with: {}", problem.what);
+        }
+        rule
     }
 
     /// The rule of a role; a problem is noted.

@@ -142,6 +142,26 @@ fn a_component_for_other_event_versions_is_refused() {
     refused(&following, other, "judges event versions 2, not");
 }
 
+#[test]
+fn a_good_component_takes_the_place_of_one_that_was_refused() {
+    let following = Following::default();
+    let one = following.begin_with(&build(1), "1");
+    let mut fed = following.start();
+    following.serves(&mut fed, 1);
+    fed.feed("1", ["a"]);
+    following.written(&mut fed, 1);
+    following.promote(following.stage(&build(2)), "1");
+    following.wait(&mut fed, |worker| worker.refused.is_some());
+    let three = following.stage_with(&build(3), &fixtures(3));
+    following.promote(three, "1");
+    let worker = following.serves(&mut fed, 3);
+    assert_eq!(worker.refused, None);
+    fed.feed("1", ["a"]);
+    let ended = fed.finish().expect(0);
+    assert!(ended.stderr.contains("no guard watches the promotion"), "{}", ended.stderr);
+    assert_eq!(following.served_by(), [one, three].map(|digest| digest.to_string()));
+}
+
 /// As a copy by another program leaves it, until it is whole.
 #[test]
 fn a_half_written_component_is_refused_until_it_is_whole() {

@@ -68,7 +68,7 @@ fn a_sample_sees_a_share() {
     shadow(&following, following.stage_with(&Toy { n: 2, ..Toy::default() }.component(), &fixtures(2)), 10.0);
     let mut fed = following.start();
     following.serves(&mut fed, 2);
-    fed.feed("1", ["a"; 2_000]);
+    fed.feed("1", vec!["a"; 2_000]);
     fed.finish().expect(0);
     let pairs = following.worker().unwrap().comparisons[0].pairs;
     assert!((100..300).contains(&pairs), "{pairs} of 2000");

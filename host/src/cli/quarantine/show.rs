@@ -4,7 +4,7 @@ use super::list::as_json;
 use super::{Whose, ended};
 use crate::cli::{Ended, output};
 use crate::time::format_micros;
-use crate::warehouse::events::{Filter, RowId, StoredEvent};
+use crate::warehouse::events::{Filter, Lack, RowId, StoredEvent};
 use anyhow::anyhow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

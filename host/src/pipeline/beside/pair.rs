@@ -42,6 +42,7 @@ pub struct Pair {
     limits: GuardLimits,
     started: Micros,
     skipped: AtomicU64,
+    skipped_told: AtomicU64,
     over: AtomicBool,
     found: Mutex<Found>,
 }
@@ -53,6 +54,18 @@ struct Found {
     samples: Vec<Sample>,
     stored: u64,
     stand: Stand,
+    news: News,
+}
+
+/// What was counted since it was last told, for metrics.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct News {
+    /// Events that both judged.
+    pub pairs: u64,
+    /// Events that were not compared.
+    pub skipped: u64,
+    /// Differences by [`Difference::kind`].
+    pub differences: BTreeMap<&'static str, u64>,
 }
 
 /// What an event that both judged has come to.
@@ -73,12 +86,14 @@ impl Pair {
             samples: Vec::new(),
             stored: 0,
             stand: Stand::Watching,
+            news: News::default(),
         };
         Self {
             key,
             limits,
             started: now,
             skipped: AtomicU64::new(0),
+            skipped_told: AtomicU64::new(0),
             over: AtomicBool::new(false),
             found: Mutex::new(found),
         }
@@ -104,6 +119,7 @@ impl Pair {
     ) -> Recorded {
         let mut found = self.found();
         found.pairs.add(differences);
+        found.news.pairs += 1;
         for difference in differences {
             found.count(difference, &sample);
         }
@@ -113,10 +129,17 @@ impl Pair {
         Recorded { store, tripped }
     }
 
+    /// What was counted since this was last asked.
+    pub fn news(&self) -> News {
+        let skipped = self.skipped.load(Ordering::Relaxed);
+        let told = self.skipped_told.swap(skipped, Ordering::Relaxed);
+        News { skipped: skipped.saturating_sub(told), ..std::mem::take(&mut self.found().news) }
+    }
+
     /// What it has shown, for people.
     pub fn report(&self, now: Micros) -> Comparison {
         let mut found = self.found();
-        // A guard without traffic passes too, but only its own thread may find that it tripped.
+        // A guard without traffic passes too.
         if found.stand == Stand::Watching && self.running(now) >= self.limits.time {
             self.look(&mut found, now);
         }
@@ -183,6 +206,7 @@ impl Found {
             self.samples.push(Sample { kind: kind.clone(), ..sample });
         }
         *self.differences.entry(kind).or_default() += 1;
+        *self.news.differences.entry(difference.kind()).or_default() += 1;
     }
 }
 
@@ -229,6 +253,15 @@ mod tests {
         };
         assert_eq!(pair_of(guard()), ("passed".into(), true));
         assert_eq!(pair_of(BesideKind::Canary { expect_rejects: false }), ("watching".into(), false));
+    }
+
+    #[test]
+    fn news_are_told_once() {
+        let pair = pair(BesideKind::Shadow);
+        pair.record(&lost("S"), sample, 0, 0);
+        pair.skip(3);
+        let news = News { pairs: 1, skipped: 3, differences: [(lost("S")[0].kind(), 1)].into() };
+        assert_eq!((pair.news(), pair.news()), (news, News::default()));
     }
 
     #[test]

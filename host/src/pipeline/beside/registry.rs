@@ -1,6 +1,6 @@
 //! The pairs that are compared now, and a few that were.
 
-use super::pair::{Pair, PairKey};
+use super::pair::{News, Pair, PairKey};
 use crate::releases::worker::Comparison;
 use crate::rules::RuleSet;
 use crate::rules::guard::GuardLimits;
@@ -15,6 +15,8 @@ const PAST: usize = 10;
 #[derive(Debug, Default)]
 pub struct Registry {
     now: Vec<Arc<Pair>>,
+    /// Those that are no longer compared, and have perhaps something left to tell.
+    ended: Vec<Arc<Pair>>,
     past: VecDeque<Comparison>,
 }
 
@@ -36,12 +38,22 @@ impl Registry {
             .collect();
         for ended in self.now.iter().filter(|pair| !pairs.iter().any(|other| Arc::ptr_eq(pair, other))) {
             self.past.push_back(ended.report(now));
+            self.ended.push(Arc::clone(ended));
         }
         while self.past.len() > PAST {
             self.past.pop_front();
         }
         self.now.clone_from(&pairs);
         pairs.into()
+    }
+
+    /// Tells each comparison what was counted since the last time.
+    pub fn tell(&mut self, told: impl Fn(&'static str, News)) {
+        for pair in self.now.iter().chain(&self.ended) {
+            told(pair.key.kind.as_str(), pair.news());
+        }
+        // Micro-batches that began before a swap may still hold one.
+        self.ended.retain(|pair| Arc::strong_count(pair) > 1);
     }
 
     /// What comparing shows and has shown, the newest last.

@@ -273,6 +273,10 @@ impl Following {
     fn say(&mut self, running: bool) {
         let now = self.clock.now();
         self.said = now;
+        let metrics = &self.metrics;
+        self.registry.tell(|comparison, news| {
+            metrics.compared(comparison, news.pairs, news.skipped, news.differences);
+        });
         let worker = self.worker(running, now);
         if let Err(error) = self.store.write_worker(&self.worker_id, &worker) {
             // A store that cannot be written: then it lies beside the ledger, for `rules status --ledger`.

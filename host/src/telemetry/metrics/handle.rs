@@ -3,7 +3,6 @@
 use super::families::Families;
 use super::label::{self, Text};
 use crate::event::Event;
-use crate::rules::compare::Difference;
 use crate::source::Progress;
 use crate::telemetry::tally::Tally;
 use crate::time::{Clock, Micros};
@@ -176,22 +175,22 @@ impl Metrics {
     }
 
     /// Two components were compared, on so many pairs of verdicts; `skipped` events were not compared. `comparison` is
-    /// `shadow`, `canary` or `guard`.
-    pub fn compared<'d>(
+    /// `shadow`, `canary` or `guard`; `differences` are counts by [`Difference::kind`](crate::rules::compare::Difference::kind).
+    pub fn compared(
         &self,
         comparison: &'static str,
         pairs: u64,
         skipped: u64,
-        differences: impl IntoIterator<Item = &'d Difference>,
+        differences: impl IntoIterator<Item = (&'static str, u64)>,
     ) {
         let families = &self.0.families;
         let labels = [self.own(), (label::COMPARISON, comparison.into())];
         families.compared_pairs.get_or_create(&labels).inc_by(pairs);
         families.comparisons_skipped.get_or_create(&labels).inc_by(skipped);
         let [own, comparison] = labels;
-        for difference in differences {
-            let kind = (label::KIND, difference.kind().into());
-            families.differences.get_or_create(&[own.clone(), comparison.clone(), kind]).inc();
+        for (kind, count) in differences {
+            let kind = (label::KIND, kind.into());
+            families.differences.get_or_create(&[own.clone(), comparison.clone(), kind]).inc_by(count);
         }
     }
 

@@ -105,8 +105,7 @@ fn everything_that_is_counted_stands_in_the_text_as_open_metrics_wants_it() {
     one.retried(Retry::Append);
     one.reloaded(7);
     one.reload_refused(8);
-    let differences = [Difference::Column("a".into()), Difference::Column("b".into())];
-    one.compared("shadow", 10, 2, &differences);
+    one.compared("shadow", 10, 2, [(Difference::Column("a".into()).kind(), 2)]);
     one.guard_tripped();
     two.reloaded(1);
 
