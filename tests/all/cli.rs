@@ -499,7 +499,7 @@ fn two_pipelines_run_in_one_command() {
 /// Only the last of several failures was told.
 #[test]
 fn each_of_several_pipelines_says_why_it_failed() {
-    let (one, two) = (offvia(), offvia());
+    let (one, two) = (offvia(), changed("name = \"test\"", "name = \"other\""));
     std::fs::remove_file(one.input()).unwrap();
     std::fs::remove_file(two.input()).unwrap();
     let ended = preflight(["run", text(&one.file()), text(&two.file())]).expect(2);
@@ -511,7 +511,7 @@ fn each_of_several_pipelines_says_why_it_failed() {
 /// The first had read and written before the second was looked at.
 #[test]
 fn no_pipeline_begins_while_another_would_be_refused() {
-    let (good, bad) = (offvia(), offvia());
+    let (good, bad) = (offvia(), changed("name = \"test\"", "name = \"other\""));
     std::fs::remove_file(bad.input()).unwrap();
     let ended = preflight(["run", text(&good.file()), text(&bad.file())]).expect(2);
     assert!(ended.stderr.contains(text(&bad.input())), "{}", ended.stderr);

@@ -7,7 +7,6 @@ use preflight::releases::{Change, Releases, RuleStore};
 use preflight::time::{Clock, SystemClock};
 use serde_json::{Map, Value};
 use std::io::Write as _;
-use std::path::Path;
 use std::process::ChildStdin;
 
 /// Two event versions by attribute, a rule store beside the file; for `handmade::Toy`.
@@ -153,15 +152,13 @@ impl Fed {
     pub fn feed<'a>(&mut self, events: &str, payloads: impl IntoIterator<Item = &'a str>) {
         let lines: String =
             payloads.into_iter().map(|payload| booking::envelope(payload, &[("event_version", events)])).collect();
-        let stdin = self.stdin.as_mut().expect("it is open until the end");
-        stdin.write_all(lines.as_bytes()).and_then(|()| stdin.flush()).expect("the worker reads");
+        self.write(&lines);
     }
 
-    /// Feeds the lines of a file.
-    pub fn pass(&mut self, file: &Path) {
-        let lines = std::fs::read(file).expect("it is there");
+    /// Feeds lines.
+    pub fn write(&mut self, lines: &str) {
         let stdin = self.stdin.as_mut().expect("it is open until the end");
-        stdin.write_all(&lines).and_then(|()| stdin.flush()).expect("the worker reads");
+        stdin.write_all(lines.as_bytes()).and_then(|()| stdin.flush()).expect("the worker reads");
     }
 
     /// Ends the input and waits for the end of the run.

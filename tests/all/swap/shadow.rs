@@ -123,10 +123,9 @@ fn a_canary_judges_its_share_and_the_same_events_always() {
                 booking::envelope("a", &[("event_version", "1"), ("customer", &customer)]).replacen('{', &id, 1)
             })
             .collect();
-        following.pipeline.write_input(lines);
         let mut fed = following.start();
         following.serves(&mut fed, 2);
-        fed.pass(&following.pipeline.input());
+        fed.write(&lines);
         fed.finish().expect(0);
         let rows = following.silver();
         assert!(rows.iter().all(|row| row["rule_digest"] == if row["n"] == 2 { canary } else { active }.to_string()));
