@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longer than a worker takes for what its input held when it ended.
-const DRAINS: Duration = Duration::from_secs(60);
+const DRAINS: Duration = Duration::from_mins(1);
 /// How often is looked whether it has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 
