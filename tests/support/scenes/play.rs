@@ -23,9 +23,14 @@ pub fn next_version(stage: &mut Stage) -> Result<()> {
         Ok(comparison.filter(|c| c.pairs >= pairs && both.iter().all(|kind| c.differences.contains_key(*kind))))
     })?;
     stage.operator.tell(&format!("\n`preflight rules status` shows what it would change:\n{}", differences(&shown)));
-    stage
-        .operator
-        .tell("\nThat is what was meant. It is promoted, and for a while the old rule runs beside the new one.");
+    let kept = stage.wait("a row of shadow_differences", |stage| {
+        let kept = stage.warehouse.count("SELECT count(*) FROM shadow_differences WHERE comparison = 'shadow'", [])?;
+        Ok((kept > 0).then_some(kept))
+    })?;
+    stage.operator.tell(&format!(
+        "The table shadow_differences has both verdicts on {kept} of these events.\n\nThat is what was meant. It is \
+         promoted, and for a while the old rule runs beside the new one."
+    ));
     stage.promote(next, "1", "as meant")?;
     let passed = stage.wait("the end of the guard's time", |stage| {
         let guard = comparison(stage, "guard", &next)?;
