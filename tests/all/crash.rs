@@ -41,13 +41,15 @@ fn needs_earlier_run(point: &str) -> bool {
     [failpoint::UNDONE_SENT, failpoint::STREAM_FINALIZED, failpoint::STREAM_CLOSED].contains(&point)
 }
 
-/// Points that only a run passes whose table refuses a row: see `ledger::refused`, which kills there.
-fn needs_refusal(point: &str) -> bool {
-    point == failpoint::ENTRY_REPLACED
+/// Points that only a run passes whose table refuses a row, or a replay: see `ledger::refused` and `quarantine::crash`,
+/// which kill there.
+fn needs_more(point: &str) -> bool {
+    let more = [failpoint::ENTRY_REPLACED, failpoint::ROWS_RESOLVED, failpoint::REQUEST_TAKEN, failpoint::REQUEST_DONE];
+    more.contains(&point)
 }
 
 fn points() -> impl Iterator<Item = &'static str> {
-    failpoint::ALL.into_iter().filter(|point| !needs_refusal(point))
+    failpoint::ALL.into_iter().filter(|point| !needs_more(point))
 }
 
 #[test]

@@ -24,7 +24,8 @@ const STACK: usize = 4 << 20;
 /// Below this many events a part is not worth its thread.
 const SMALLEST: usize = 64;
 
-/// Threads that judge events.
+/// Threads that judge events; a clone has the same ones.
+#[derive(Clone)]
 pub struct Evaluators {
     jobs: mpsc::Sender<Job>,
     threads: NonZeroUsize,
@@ -77,7 +78,7 @@ struct Output {
 }
 
 impl Evaluators {
-    /// Starts the threads. They end when this is dropped.
+    /// Starts the threads. They end when the last clone is dropped.
     pub fn start(
         sandbox: &Arc<Sandbox>,
         limits: &Limits,

@@ -9,14 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const VARIABLE: &str = "PREFLIGHT_FAILPOINT";
 
 /// Every point, in the order of the protocol.
-pub const ALL: [&str; 10] = [
+pub const ALL: [&str; 13] = [
     STREAM_CREATED,
     STREAM_RECORDED,
     BATCH_JUDGED,
     LEDGER_COMMITTED,
     ROWS_APPENDED,
     ENTRY_REPLACED,
+    ROWS_RESOLVED,
     ENTRY_DONE,
+    REQUEST_TAKEN,
+    REQUEST_DONE,
     UNDONE_SENT,
     STREAM_FINALIZED,
     STREAM_CLOSED,
@@ -34,8 +37,14 @@ pub const LEDGER_COMMITTED: &str = "ledger-committed";
 pub const ROWS_APPENDED: &str = "rows-appended";
 /// A table refused rows; the ledger has taken them out of their entry, what is kept was not sent again.
 pub const ENTRY_REPLACED: &str = "entry-replaced";
+/// The silver rows of a replay are there and its quarantine rows are marked, the ledger does not know.
+pub const ROWS_RESOLVED: &str = "rows-resolved";
 /// The ledger knows that the rows are there, nothing was acknowledged.
 pub const ENTRY_DONE: &str = "entry-done";
+/// A request was taken from the inbox, nothing of it is done.
+pub const REQUEST_TAKEN: &str = "request-taken";
+/// A request was carried out, it has no answer yet.
+pub const REQUEST_DONE: &str = "request-done";
 /// At a start: what an earlier run left undone was sent.
 pub const UNDONE_SENT: &str = "undone-sent";
 /// At a start: the earlier run's stream was finalized, the ledger does not know.

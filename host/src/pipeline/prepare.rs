@@ -47,10 +47,18 @@ pub(super) fn prepare_for(
     config: &Config,
     live: Result<Option<Vec<LiveTable>>, WarehouseError>,
 ) -> Result<Prepared, ConfigError> {
+    source_exists(config)?;
+    prepare_without_source(config, live)
+}
+
+/// The same for who reads nothing from the source.
+pub(super) fn prepare_without_source(
+    config: &Config,
+    live: Result<Option<Vec<LiveTable>>, WarehouseError>,
+) -> Result<Prepared, ConfigError> {
     let sandbox = Sandbox::new()
         .map_err(|error| Problem::new("", format!("the sandbox cannot start on this machine: {error:#}")))?;
     let sandbox = Arc::new(sandbox);
-    source_exists(config)?;
     let rules = load_rules(config, &sandbox)?;
     let live = live.map_err(|error| Problem::new("warehouse.sqlite.path", error.to_string()))?;
     let tables: HashMap<String, Vec<TableColumn>> =

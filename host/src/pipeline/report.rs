@@ -1,7 +1,7 @@
 //! What became of the events: counted once, shown at the end.
 
 use crate::verdict::Rejection;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -106,7 +106,7 @@ pub struct Report {
 }
 
 /// A line of the report's quarantine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejected {
     /// The stage.
     pub stage: String,
@@ -114,6 +114,18 @@ pub struct Rejected {
     pub code: Option<String>,
     /// Events.
     pub events: u64,
+}
+
+impl Rejected {
+    /// The rejections of a tally, a line each.
+    pub fn of(tally: &Tally) -> impl Iterator<Item = Self> {
+        let line = |((stage, code), events): (&(String, Option<String>), &u64)| Self {
+            stage: stage.clone(),
+            code: code.clone(),
+            events: *events,
+        };
+        tally.rejected.iter().map(line)
+    }
 }
 
 impl Report {
@@ -126,11 +138,7 @@ impl Report {
             silver: tally.accepted,
             quarantine: tally.quarantined(),
             ignored: tally.ignored,
-            rejected: tally
-                .rejected
-                .iter()
-                .map(|((stage, code), events)| Rejected { stage: stage.clone(), code: code.clone(), events: *events })
-                .collect(),
+            rejected: Rejected::of(tally).collect(),
             recovered_faults: tally.recovered,
             resumed_commits: resumed,
             complete,

@@ -6,13 +6,16 @@
 //!
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
-use super::deliver::{DeliverError, Delivery, SharedLedger};
+use super::deliver::{DeliverError, Delivery};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::failpoint;
 use super::prepare::{Prepared, inspect, prepare_for};
+use super::replay::serve::{Server, Serving};
+use super::replay::{Quarantine, ReplayError};
 use super::report::{Counts, Report, Tally};
 use super::retry::retrying;
 use crate::config::{Config, ConfigError, WarehouseConfig};
+use crate::ledger::inbox::Inbox;
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::source::{self, OpenError, Progress, Settings, SourceError};
 use crate::time::Clock;
@@ -20,8 +23,8 @@ use crate::warehouse::{Sqlite, WarehouseError};
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc};
 
@@ -90,6 +93,24 @@ pub enum RunError {
         /// The first table with rows.
         table: String,
     },
+    /// Nothing was ever committed to the ledger, so nothing can be replayed with it.
+    #[error(
+        "the ledger {ledger} is new: run the pipeline first (with --new-ledger if its ledger was lost), or, if the ledger was \
+         moved, set [ledger] path"
+    )]
+    NothingRun {
+        /// The ledger's directory.
+        ledger: String,
+    },
+    /// A replay failed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The worker was asked, and failed.
+    #[error("the worker says: {0}")]
+    Worker(String),
+    /// A request to a worker cannot be made.
+    #[error("the inbox of the ledger cannot be used: {0}")]
+    Inbox(io::Error),
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -128,7 +149,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
-    let Prepared { sandbox, rules, mut plan, new_tables } = prepare_for(config, live)?;
+    let Prepared { sandbox, rules, plan, new_tables } = prepare_for(config, live)?;
     let warehouse = retrying(*give_up_after, async || Sqlite::open(path)).await?;
     let identity = warehouse.identity();
     let ledger = retrying(*give_up_after, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
@@ -145,23 +166,41 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         clock: Arc::clone(&options.clock),
     };
     let source = retrying(*give_up_after, async || source::open(settings(), |key| ledger.position(key))).await?;
-    source.name().clone_into(&mut plan.source_name);
     let plan = Arc::new(plan);
-    let delivery = Delivery {
-        ledger: SharedLedger::new(ledger),
-        warehouse,
-        plan: Arc::clone(&plan),
-        give_up_after: *give_up_after,
-        making_streams: Arc::default(),
-    };
+    let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), *give_up_after);
     let resumed = delivery.resume().await?;
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
     let evaluators = Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads)
         .map_err(RunError::Thread)?;
-    let (tally, complete) = drive(source, &evaluators, &Context { rules, plan }, &delivery, options).await?;
+    let context = Context { rules, plan };
+    let serving = serve(config, &evaluators, &context, &delivery, options);
+    let driven = drive(source, &evaluators, &context, &delivery, options).await;
+    let served = serving.end().await;
+    let (tally, complete) = driven?;
+    served?;
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
+}
+
+/// Serves requests to this worker as long as it runs.
+fn serve(
+    config: &Config,
+    evaluators: &Evaluators,
+    context: &Context,
+    delivery: &Delivery,
+    options: &Options,
+) -> Serving {
+    let context = context.clone();
+    let server = Server {
+        inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
+        quarantine: Quarantine::of(config),
+        evaluators: evaluators.clone(),
+        context: Box::new(move || context.clone()),
+        delivery: delivery.clone(),
+        clock: Arc::clone(&options.clock),
+    };
+    server.start(options.stop.clone())
 }
 
 /// Rows that no ledger accounts for would be doubled by reading the source again.
@@ -270,12 +309,12 @@ async fn deliver_all(
 ) -> Result<Tally, DeliverError> {
     let mut all = Tally::default();
     while let Some((seq, mut tally)) = queue.recv().await {
-        let refused = delivery.deliver(Some(seq)).await?;
+        let refused = delivery.deliver(seq).await?;
         tally.accepted -= refused.quarantined();
         tally.add(&refused);
         counts.add(&tally);
         all.add(&tally);
     }
-    delivery.deliver(None).await?;
+    delivery.deliver_all().await?;
     Ok(all)
 }

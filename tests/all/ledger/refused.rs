@@ -3,7 +3,7 @@
 
 use preflight::config::{Config, Layers, WarehouseConfig};
 use preflight::ledger::Ledger;
-use preflight::pipeline::deliver::{Delivery, SharedLedger};
+use preflight::pipeline::deliver::Delivery;
 use preflight::pipeline::evaluate::{Context, Evaluators};
 use preflight::pipeline::{failpoint, prepare};
 use preflight::source::Batch;
@@ -59,13 +59,7 @@ async fn commit_batches(pipeline: &Pipeline) {
         warehouse.create_table(table).await.unwrap();
     }
     let plan = Arc::new(prepared.plan);
-    let delivery = Delivery {
-        ledger: SharedLedger::new(ledger),
-        warehouse,
-        plan: Arc::clone(&plan),
-        give_up_after: Duration::ZERO,
-        making_streams: Arc::default(),
-    };
+    let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), Duration::ZERO);
     let evaluators =
         Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads).unwrap();
     let context = Context { rules: prepared.rules, plan };

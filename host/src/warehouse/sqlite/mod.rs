@@ -7,6 +7,7 @@
 mod append;
 mod encode;
 mod events;
+mod resolve;
 mod schema;
 mod streams;
 
@@ -14,6 +15,7 @@ pub use encode::encode;
 pub use events::EventTable;
 pub use schema::{create_statement, table_name};
 
+use super::events::Resolution;
 use super::{AppendError, Appended, Entry, LiveTable, NewTable, TableColumn, WarehouseError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -132,6 +134,16 @@ impl Sqlite {
         appended
             .await
             .unwrap_or_else(|error| vec![Err(AppendError::Fatal(format!("the append failed: {error}"))); count])
+    }
+
+    /// Marks quarantine rows as resolved. Those that are marked stay as they are.
+    pub async fn resolve(&self, resolution: Arc<Resolution>) -> Result<(), WarehouseError> {
+        let table = resolution.table.clone();
+        let resolved = self.call(move |connection| resolve::resolve(connection, &resolution)).await;
+        resolved.map_err(|error| WarehouseError {
+            text: format!("cannot mark replayed rows of table {table} as resolved: {}", error.text),
+            ..error
+        })
     }
 
     async fn call<T: Send + 'static>(

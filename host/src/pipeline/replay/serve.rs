@@ -1,0 +1,163 @@
+//! The worker's side: requests are taken from the ledger's inbox and carried out beside the micro-batches, a chunk of at
+//! most a micro-batch at a time.
+
+use super::report::ReplayReport;
+use super::{Means, Quarantine, Replay, ReplayError, Wanted};
+use crate::ledger::LedgerError;
+use crate::ledger::inbox::{Inbox, Taken};
+use crate::pipeline::deliver::Delivery;
+use crate::pipeline::evaluate::{Context, Evaluators};
+use crate::pipeline::failpoint;
+use crate::pipeline::run::Stop;
+use crate::time::Clock;
+use crate::warehouse::events::RowId;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// How often the inbox is looked into.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What a worker can be asked for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// To replay quarantine.
+    Replay(Wanted),
+}
+
+/// What it answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It is done.
+    Done(ReplayReport),
+    /// The worker ends: this much of it is done.
+    Begun {
+        /// What it came to.
+        report: ReplayReport,
+        /// The last row that was looked at.
+        after: RowId,
+    },
+    /// It was not done, or not to its end.
+    Failed(String),
+}
+
+/// A worker's part in the requests to it.
+pub struct Server {
+    /// Where requests come in.
+    pub inbox: Arc<Mutex<Inbox>>,
+    /// What may be asked for.
+    pub quarantine: Quarantine,
+    /// Who judges.
+    pub evaluators: Evaluators,
+    /// The rules and the plan that the worker has at a moment.
+    pub context: Box<dyn Fn() -> Context + Send + Sync>,
+    /// Who writes.
+    pub delivery: Delivery,
+    /// Processing time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Serving under way.
+pub struct Serving {
+    ending: Stop,
+    task: JoinHandle<Result<(), ReplayError>>,
+}
+
+impl Serving {
+    /// Ends it once the chunk that is under way is finished. An error is one that the worker cannot go on with.
+    pub async fn end(self) -> Result<(), ReplayError> {
+        self.ending.request();
+        let ended = self.task.await;
+        ended.unwrap_or_else(|error| Err(LedgerError::Damaged(format!("a request to it failed: {error}")).into()))
+    }
+}
+
+impl Server {
+    /// Starts serving. A failure that the worker cannot go on with asks it to stop.
+    pub fn start(self, worker: Stop) -> Serving {
+        let ending = Stop::default();
+        let ended = ending.clone();
+        let task = tokio::spawn(async move {
+            let served = self.serve(&ended).await;
+            if served.is_err() {
+                worker.request();
+            }
+            served
+        });
+        Serving { ending, task }
+    }
+
+    async fn serve(self, ending: &Stop) -> Result<(), ReplayError> {
+        let tidied = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).tidy(self.clock.now());
+        if let Err(error) = tidied {
+            tracing::warn!("old answers cannot be deleted: {error}");
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = ending.wait() => return Ok(()),
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            while !ending.requested() {
+                let Some(taken) = self.take().await else { break };
+                failpoint::pass(failpoint::REQUEST_TAKEN);
+                self.carry_out(taken, ending).await?;
+            }
+        }
+    }
+
+    async fn take(&self) -> Option<Taken> {
+        let inbox = Arc::clone(&self.inbox);
+        let look = move || inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let looked = tokio::task::spawn_blocking(look).await;
+        looked.unwrap_or_else(|error| Err(io::Error::other(error))).unwrap_or_else(|error| {
+            tracing::warn!("the inbox of the ledger cannot be read: {error}");
+            None
+        })
+    }
+
+    async fn carry_out(&self, taken: Taken, ending: &Stop) -> Result<(), ReplayError> {
+        let result = match serde_json::from_str(&taken.text) {
+            Ok(Request::Replay(wanted)) if taken.is_waited_for() => self.replay(wanted, &taken, ending).await,
+            Ok(Request::Replay(_)) => {
+                tracing::info!("a request was left undone: the command that made it has ended");
+                return Ok(());
+            }
+            Err(error) => Ok(Answer::Failed(format!("this is no request that this version knows: {error}"))),
+        };
+        failpoint::pass(failpoint::REQUEST_DONE);
+        let (answer, ends) = match result {
+            Ok(answer) => (answer, Ok(())),
+            Err(error) => (Answer::Failed(error.to_string()), if error.is_its_own() { Ok(()) } else { Err(error) }),
+        };
+        if let Err(error) = taken.answer(&answer) {
+            tracing::warn!("a request was carried out, but the answer cannot be written: {error}");
+        }
+        ends
+    }
+
+    async fn replay(&self, wanted: Wanted, taken: &Taken, ending: &Stop) -> Result<Answer, ReplayError> {
+        tracing::info!(by = wanted.by, "replaying quarantine");
+        let mut replay = Replay::open(self.quarantine.clone(), wanted, false).await?;
+        loop {
+            let means = Means {
+                evaluators: &self.evaluators,
+                context: (self.context)(),
+                clock: self.clock.as_ref(),
+                delivery: Some(&self.delivery),
+            };
+            if !replay.turn(&means).await? {
+                let report = replay.report().clone();
+                tracing::info!(selected = report.selected, accepted = report.accepted, "replayed quarantine");
+                return Ok(Answer::Done(report));
+            }
+            if ending.requested() || !taken.is_waited_for() {
+                return Ok(Answer::Begun { report: replay.report().clone(), after: replay.after() });
+            }
+        }
+    }
+}
