@@ -27,6 +27,13 @@ impl Digest {
             hex
         })
     }
+
+    /// The first twelve digits: enough for a person and for `preflight rules`.
+    pub fn short(&self) -> String {
+        let mut hex = self.hex();
+        hex.truncate(12);
+        hex
+    }
 }
 
 impl fmt::Display for Digest {

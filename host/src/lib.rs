@@ -8,12 +8,14 @@
 //! ```
 //!
 //! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`] ← [`rules`], [`source`], [`ledger`],
-//! [`warehouse`] ← [`pipeline`] ← [`cli`]. Only [`rules`] names wasmtime.
+//! [`warehouse`] ← [`releases`] ← [`pipeline`] ← [`cli`]. Only [`rules`] names wasmtime.
 
 pub mod cli;
 pub mod config;
 pub mod digest;
 pub mod event;
+pub mod failpoint;
+pub mod files;
 pub mod fixtures;
 pub mod ledger;
 pub mod pipeline;

@@ -1,6 +1,6 @@
 //! A worker that is killed at any moment and started again writes every row exactly once, in order.
 
-use preflight::pipeline::failpoint;
+use preflight::failpoint;
 use preflight_tests::tables::{self, Tiers};
 use preflight_tests::{Ended, Pipeline, Running, bookings};
 use rustix::process::Signal;
@@ -41,15 +41,13 @@ fn needs_earlier_run(point: &str) -> bool {
     [failpoint::UNDONE_SENT, failpoint::STREAM_FINALIZED, failpoint::STREAM_CLOSED].contains(&point)
 }
 
-/// Points that only a run passes whose table refuses a row, or a replay: see `ledger::refused` and `quarantine::crash`,
-/// which kill there.
-fn needs_more(point: &str) -> bool {
-    let more = [failpoint::ENTRY_REPLACED, failpoint::ROWS_RESOLVED, failpoint::REQUEST_TAKEN, failpoint::REQUEST_DONE];
-    more.contains(&point)
+/// Points that only a run passes whose table refuses a row: see `ledger::refused`, which kills there.
+fn needs_refusal(point: &str) -> bool {
+    point == failpoint::ENTRY_REPLACED
 }
 
 fn points() -> impl Iterator<Item = &'static str> {
-    failpoint::ALL.into_iter().filter(|point| !needs_more(point))
+    failpoint::ALL.into_iter().filter(|point| !needs_refusal(point))
 }
 
 #[test]

@@ -11,5 +11,6 @@ mod goldens;
 mod ledger;
 mod load;
 mod payloads;
+mod quarantine;
 mod sandbox;
 mod source;

@@ -1,6 +1,6 @@
 //! Where events come from: files that are read again, grow or are replaced; pipes; and being asked to stop.
 
-use preflight::pipeline::failpoint;
+use preflight::failpoint;
 use preflight_tests::{Booking, Ended, Pipeline, Running, bookings, tables};
 use rustix::process::Signal;
 use serde_json::Value;

@@ -4,6 +4,7 @@ use super::quarantine::not_replayable;
 use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
 use crate::pipeline::{Prepared, prepare};
+use crate::rules::Served;
 use crate::warehouse::sqlite::create_statement;
 use clap::Args;
 use serde_json::json;
@@ -41,12 +42,13 @@ pub(super) fn check(args: &CheckArgs) -> Ended {
 }
 
 fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
-    let rules = prepared.rules.rules();
+    let rules = prepared.rules.served();
     let not_replayable = not_replayable(config);
     if args.json {
         let rules: Vec<_> = rules
-            .iter()
-            .map(|(version, rule)| json!({ "event_version": version, "rule": rule.label, "digest": rule.digest }))
+            .map(|(version, Served { rule, .. })| {
+                json!({ "event_version": version, "rule": rule.label, "digest": rule.digest })
+            })
             .collect();
         let tables: Vec<_> = prepared.new_tables.iter().map(|table| &table.name).collect();
         output::json(&json!({
@@ -59,7 +61,7 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
         return;
     }
     let mut text = format!("{}: every check passed\n", config.name);
-    for (version, rule) in rules {
+    for (version, Served { rule, .. }) in rules {
         text.push_str(&format!("  event version {version}: {} ({})\n", rule.label, rule.digest));
     }
     for table in &prepared.new_tables {

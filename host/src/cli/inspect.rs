@@ -1,13 +1,11 @@
 //! `preflight inspect`: what a component says of itself.
 
-use super::{Ended, output};
-use crate::rules::cache::CodeCache;
-use crate::rules::{Limits, Rule, Sandbox, load};
-use anyhow::anyhow;
+use super::{Ended, component, output};
+use crate::rules::Rule;
 use clap::Args;
 use serde_json::json;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct InspectArgs {
@@ -19,7 +17,7 @@ pub(super) struct InspectArgs {
 }
 
 pub(super) fn inspect(args: &InspectArgs) -> Ended {
-    let rule = match load_one(&args.component) {
+    let rule = match component::load(&args.component) {
         Ok((_, rule)) => rule,
         Err(error) => return Ended::Refused(error),
     };
@@ -29,15 +27,6 @@ pub(super) fn inspect(args: &InspectArgs) -> Ended {
         output::print(&as_text(&rule));
     }
     Ended::Done
-}
-
-/// Loads a component outside a pipeline, with default limits.
-pub(super) fn load_one(path: &Path) -> anyhow::Result<(Sandbox, Rule)> {
-    let sandbox = Sandbox::new().map_err(|error| anyhow!("the sandbox cannot start on this machine: {error:#}"))?;
-    let cache = CodeCache::new(crate::config::default_cache());
-    let rule = load::file(&sandbox, &Limits::default(), &cache, path)
-        .map_err(|error| anyhow!("{}: {error}", path.display()))?;
-    Ok((sandbox, rule))
 }
 
 fn as_json(rule: &Rule) -> serde_json::Value {

@@ -3,10 +3,12 @@
 //! Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), 2 wrong usage or configuration.
 
 mod check;
+mod component;
 mod inspect;
 mod output;
 mod pack;
 mod quarantine;
+mod rules;
 mod run;
 mod test;
 
@@ -39,6 +41,8 @@ enum Command {
     Test(test::TestArgs),
     /// Look into quarantine, and replay what was rejected with today's rules
     Quarantine(quarantine::QuarantineArgs),
+    /// Stage rules in a rule store, and say which serves which event version
+    Rules(rules::RulesArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Test(args) => test::test(&args),
         Command::Quarantine(args) => quarantine::quarantine(&args),
+        Command::Rules(args) => rules::rules(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.
             let mut script = Vec::new();

@@ -2,11 +2,11 @@
 
 use super::{Ended, output};
 use crate::digest::Digest;
+use crate::files;
 use crate::rules::{Limits, load, pack as packing};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::Args;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(super) struct PackArgs {
@@ -28,23 +28,9 @@ pub(super) fn pack(args: &PackArgs) -> Ended {
         Err(error) => return Ended::Refused(anyhow!("{shown}: {error}")),
     };
     let target = args.output.clone().unwrap_or_else(|| args.module.with_extension("component.wasm"));
-    if let Err(error) = write(&target, &component) {
-        return Ended::Broken(error);
+    if let Err(error) = files::replace(&target, &component) {
+        return Ended::Broken(anyhow!("cannot write {}: {error}", target.display()));
     }
     output::print(&format!("{} ({} bytes, {})\n", target.display(), component.len(), Digest::of(&component)));
     Ended::Done
-}
-
-/// Replaces the file whole: a worker never sees half a component.
-fn write(target: &Path, component: &[u8]) -> anyhow::Result<()> {
-    let directory = target.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let context = || format!("cannot write {}", target.display());
-    let mut file = tempfile::Builder::new()
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
-        .tempfile_in(directory)
-        .with_context(context)?;
-    file.write_all(component).with_context(context)?;
-    file.as_file().sync_all().with_context(context)?;
-    file.persist(target).with_context(context)?;
-    Ok(())
 }

@@ -82,6 +82,7 @@ async fn one(config: &Config, new_ledger: bool, stop: &Stop, bars: &MultiProgres
         clock: Arc::new(SystemClock),
         stop: stop.clone(),
         counts,
+        on_worker: Arc::new(|_| {}),
         on_start: Arc::new(move |progress| {
             let started = Bar::start(&bars, &name, Arc::clone(&watched), progress);
             *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);

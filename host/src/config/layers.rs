@@ -15,10 +15,11 @@ use toml::{Table, Value};
 const ONE_OF: [&str; 2] = ["source", "warehouse"];
 
 /// Keys whose values are paths; `*` stands for any key.
-const PATHS: [&[&str]; 5] = [
+const PATHS: [&[&str]; 6] = [
     &["source", "file", "path"],
     &["warehouse", "sqlite", "path"],
     &["rules", "components", "*"],
+    &["rules", "store"],
     &["rules", "cache"],
     &["ledger", "path"],
 ];

@@ -6,14 +6,15 @@
 mod layers;
 mod problem;
 mod raw;
-mod units;
+pub(crate) mod units;
 mod validate;
 
 pub use layers::{Layers, key_path};
 pub use problem::{ConfigError, Problem};
 pub use validate::default_cache;
 
-use crate::rules::set::Routing;
+use crate::rules::guard::GuardLimits;
+use crate::rules::set::{By, Routing};
 use crate::rules::{Limits, judge::Isolation};
 use crate::warehouse::HostColumn;
 use std::collections::BTreeMap;
@@ -101,16 +102,50 @@ pub enum Format {
 }
 
 /// Rules and routing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RulesConfig {
     /// How an event's version is told.
     pub routing: Routing,
-    /// Component file per event version.
-    pub components: BTreeMap<String, PathBuf>,
+    /// Where the components are.
+    pub from: RulesFrom,
     /// Where compiled code is kept.
     pub cache: PathBuf,
     /// How long instances live.
     pub isolation: Isolation,
+    /// What a canary's share of the events is chosen by; by default the message id.
+    pub canary_by: By,
+    /// When a promotion or a canary is taken back.
+    pub guard: GuardLimits,
+    /// What becomes of differences between rules that judge the same events.
+    pub shadow: ShadowConfig,
+}
+
+impl RulesConfig {
+    /// The key that says which rule serves an event version.
+    pub fn key(&self, event_version: &str) -> String {
+        match self.from {
+            RulesFrom::Components(_) => key_path(&["rules", "components", event_version]),
+            RulesFrom::Store(_) => key_path(&["rules", "store"]),
+        }
+    }
+}
+
+/// Where the components are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RulesFrom {
+    /// A file per event version, fixed for the run.
+    Components(BTreeMap<String, PathBuf>),
+    /// A rule store, whose releases are followed while the pipeline runs.
+    Store(PathBuf),
+}
+
+/// What becomes of differences between rules that judge the same events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShadowConfig {
+    /// The table they are written to; made when the first is written.
+    pub table: String,
+    /// Rows kept of a pair of components, 0 for none.
+    pub keep: u64,
 }
 
 /// When a micro-batch is full.

@@ -57,9 +57,38 @@ pub(super) struct RawPubsub {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawRules {
     pub event_version: Option<RawEventVersion>,
-    pub components: BTreeMap<String, String>,
+    pub components: Option<BTreeMap<String, String>>,
+    pub store: Option<String>,
     pub cache: Option<String>,
     pub isolation: Option<String>,
+    pub canary_by: Option<RawKey>,
+    #[serde(default)]
+    pub guard: RawGuard,
+    #[serde(default)]
+    pub shadow: RawShadow,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawKey {
+    pub attribute: Option<String>,
+    pub field: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawGuard {
+    pub min_pairs: Option<u64>,
+    pub margin_percent: Option<f64>,
+    pub faults: Option<u64>,
+    pub time: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawShadow {
+    pub table: Option<String>,
+    pub keep: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A duration: a whole number and one of ms, s, m, h, d.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let help =
         || format!("{text:?} is not a duration: write a whole number and a unit (ms, s, m, h, d), such as \"1 s\"");
     let (number, unit) = split(text).ok_or_else(help)?;

@@ -68,7 +68,12 @@ impl Check {
         }
         let partition_by = raw.silver.partition_by.and_then(|column| self.column("silver.partition_by", column));
         let host_columns = self.host_columns(raw.silver.host_columns);
-        self.distinct(bronze.as_ref().and_then(Option::as_ref), silver_tier.as_ref(), quarantine.as_ref());
+        self.distinct(
+            bronze.as_ref().and_then(Option::as_ref),
+            silver_tier.as_ref(),
+            quarantine.as_ref(),
+            rules.as_ref().map(|rules| rules.shadow.table.as_str()),
+        );
         for (key, path) in [("ledger.path", &raw.ledger.path), ("rules.cache", &cache)] {
             if let Some(path) = path {
                 self.path(key, path);

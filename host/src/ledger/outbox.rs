@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub struct Part {
     /// The target.
     pub tier: Tier,
+    /// The table and columns the rows are encoded for. Those of a stream may change with the rules.
+    pub layout: Arc<Layout>,
     /// The rows.
     pub rows: Arc<RowSet>,
     /// The same rows as frames, in order.
@@ -111,7 +113,7 @@ pub(super) fn bind(
                 stream.name,
                 signed(stream.next_offset),
                 signed(count),
-                text(&stream.layout),
+                text(&part.layout),
                 part.frames.bytes()
             ])?;
         connection
@@ -122,7 +124,7 @@ pub(super) fn bind(
             stream: stream.name.clone(),
             first_offset: stream.next_offset,
             rows: Arc::clone(&part.rows),
-            layout: Arc::clone(&stream.layout),
+            layout: Arc::clone(&part.layout),
         });
     }
     if let Some(resolution) = resolution {

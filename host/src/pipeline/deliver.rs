@@ -1,10 +1,10 @@
 //! Sending what the ledger promised, lowest commit first, until the warehouse confirms it.
 
 use super::assemble::{Assembler, Judged};
-use super::failpoint;
 use super::plan::{HostTable, Plan};
 use super::report::Tally;
 use super::retry::{Backoff, retrying};
+use crate::failpoint;
 use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
 use crate::verdict::{Rejection, stage};
 use crate::warehouse::events::Resolution;
@@ -238,7 +238,8 @@ impl Delivery {
         let (mut originals, mut frames) = (Frames::default(), Frames::default());
         originals.push(&events);
         frames.push(&quarantine);
-        let part = Part { tier: Tier::Quarantine, rows: Arc::new(quarantine), frames };
+        let layout = Arc::clone(&plan.quarantine.layout);
+        let part = Part { tier: Tier::Quarantine, layout, rows: Arc::new(quarantine), frames };
         let work = Arc::new((kept, part, originals));
         let call = move |ledger: &mut Ledger| {
             let (kept, part, originals) = work.as_ref();

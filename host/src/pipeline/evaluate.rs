@@ -2,14 +2,16 @@
 //! order: the rows are the same with one thread and with many.
 
 use super::assemble::{Assembler, Judged};
+use super::beside::{Besides, Pair};
 use super::plan::Plan;
 use super::report::Tally;
 use crate::event::Event;
 use crate::ledger::{Frames, Original, Part};
+use crate::rules::compare::Opinion;
 use crate::rules::judge::Isolation;
-use crate::rules::{Judge, Limits, Rule, RuleSet, Sandbox, fault::SandboxError};
+use crate::rules::{Judge, Limits, RuleSet, Sandbox, Served, fault::SandboxError};
 use crate::source::Batch;
-use crate::verdict::{Rejection, Verdict};
+use crate::verdict::Rejection;
 use crate::warehouse::{RowSet, Tier};
 use futures::future::try_join_all;
 use std::borrow::Cow;
@@ -17,10 +19,11 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Native stack of a thread that runs guests: theirs is 512 KiB, the rest is the host's.
-const STACK: usize = 4 << 20;
+pub(super) const STACK: usize = 4 << 20;
 /// Below this many events a part is not worth its thread.
 const SMALLEST: usize = 64;
 
@@ -38,6 +41,8 @@ pub struct Context {
     pub rules: Arc<RuleSet>,
     /// Where values go.
     pub plan: Arc<Plan>,
+    /// What comparing the rules of the set shows, by number of the pair.
+    pub pairs: Arc<[Arc<Pair>]>,
 }
 
 /// A micro-batch that was judged: rows by target, the original events, counts, and the position behind it.
@@ -50,6 +55,10 @@ pub struct Evaluated {
     pub tally: Tally,
     /// The source's position.
     pub position: Option<(String, String)>,
+    /// When it was submitted.
+    pub submitted: Instant,
+    /// The revision of the rules that judged it, if they are from a store.
+    pub revision: Option<u64>,
 }
 
 /// Why a micro-batch could not be judged. Nothing of it was written.
@@ -78,23 +87,24 @@ struct Output {
 }
 
 impl Evaluators {
-    /// Starts the threads. They end when the last clone is dropped.
+    /// Starts the threads. What is to be judged beside goes to `besides`. They end when the last clone is dropped.
     pub fn start(
         sandbox: &Arc<Sandbox>,
         limits: &Limits,
         isolation: Isolation,
         threads: NonZeroUsize,
+        besides: Option<&Arc<Besides>>,
     ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
         for number in 0..threads.get() {
             let mut judge = Judge::new(Arc::clone(sandbox), limits.clone(), isolation);
-            let queue = Arc::clone(&queue);
+            let (queue, besides) = (Arc::clone(&queue), besides.map(Arc::clone));
             thread::Builder::new().name(format!("judge-{number}")).stack_size(STACK).spawn(move || {
                 loop {
                     let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(job) = job else { return };
-                    let output = evaluate(&mut judge, &job);
+                    let output = evaluate(&mut judge, &job, besides.as_deref());
                     // Nobody waits for it when the pipeline has failed meanwhile.
                     job.reply.send(output).ok();
                 }
@@ -121,16 +131,19 @@ impl Evaluators {
             self.jobs.send(job).ok();
             waiting.push(output);
         }
+        let (context, submitted) = (context.clone(), Instant::now());
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
-            join(outputs, position)
+            join(&context, outputs, position, submitted)
         }
     }
 }
 
 fn join(
+    context: &Context,
     outputs: Vec<Result<Output, SandboxError>>,
     position: Option<(String, String)>,
+    submitted: Instant,
 ) -> Result<Evaluated, EvaluateError> {
     let mut outputs = outputs.into_iter();
     let mut all = match outputs.next() {
@@ -154,28 +167,43 @@ fn join(
     let parts = Tier::ALL
         .into_iter()
         .zip(all.rows.into_iter().zip(all.frames))
-        .map(|(tier, (rows, frames))| Part { tier, rows: Arc::new(rows), frames })
+        .filter_map(|(tier, (rows, frames))| {
+            // A tier without a layout has no rows: the pipeline does not write it.
+            let layout = Arc::clone(context.plan.layout(tier)?);
+            Some(Part { tier, layout, rows: Arc::new(rows), frames })
+        })
         .collect();
-    Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position })
+    let revision = context.rules.revision();
+    Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position, submitted, revision })
 }
 
-fn evaluate(judge: &mut Judge, job: &Job) -> Result<Output, SandboxError> {
+fn evaluate(judge: &mut Judge, job: &Job, besides: Option<&Besides>) -> Result<Output, SandboxError> {
     let mut assembler = Assembler::new(&job.context.plan);
+    let pairs = &job.context.pairs;
+    let mut beside = besides.filter(|_| !pairs.is_empty()).map(|besides| (besides, besides.collector()));
     let mut originals = Vec::with_capacity(job.range.len());
     for index in job.range.clone() {
         let event = &job.batch[index];
-        let (version, rule, outcome) = judge_one(judge, &job.context.rules, event, &mut assembler.tally)?;
-        let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
+        let (version, judged) = judge_one(judge, &job.context.rules, event, &mut assembler.tally)?;
         let index = u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events");
-        assembler.add(
-            Judged { index, event, version: version.as_deref(), rule: names },
-            rule.map(Arc::as_ref),
-            outcome,
-        );
+        let (rule, outcome) = match judged {
+            Ok((served, opinion)) => {
+                if let Some((_, beside)) = &mut beside {
+                    beside.note(pairs, served, index, event, &opinion);
+                }
+                (Some(served.rule.as_ref()), opinion.map_err(Rejection::from))
+            }
+            Err(rejection) => (None, Err(rejection)),
+        };
+        let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
+        assembler.add(Judged { index, event, version: version.as_deref(), rule: names }, rule, outcome);
         let rule = names.map(|(label, digest)| (label.into(), digest.into()));
         originals.push(Original { event: Cow::Borrowed(event), version, rule });
     }
     judge.end_batch();
+    if let Some((besides, beside)) = beside {
+        besides.submit(beside, &job.batch);
+    }
     let mut frames: [Frames; 3] = Default::default();
     for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {
         if !rows.is_empty() {
@@ -187,7 +215,8 @@ fn evaluate(judge: &mut Judge, job: &Job) -> Result<Output, SandboxError> {
     Ok(Output { rows: assembler.rows, frames, originals: kept, tally: assembler.tally })
 }
 
-type Outcome<'a> = (Option<Cow<'a, str>>, Option<&'a Arc<Rule>>, Result<Verdict, Rejection>);
+/// The event's version, and the rule that judged it with its opinion, or the host's rejection.
+type Outcome<'a> = (Option<Cow<'a, str>>, Result<(&'a Served, Opinion), Rejection>);
 
 /// Routes and judges one event.
 fn judge_one<'a>(
@@ -197,22 +226,22 @@ fn judge_one<'a>(
     tally: &mut Tally,
 ) -> Result<Outcome<'a>, SandboxError> {
     if let Some(refused) = &event.refused {
-        return Ok((None, None, Err(refused.clone())));
+        return Ok((None, Err(refused.clone())));
     }
-    let (version, rule) = match rules.route(event) {
-        (version, Ok(rule)) => (version, rule),
-        (version, Err(rejection)) => return Ok((version, None, Err(rejection))),
+    let (version, served) = match rules.route(event) {
+        (version, Ok(served)) => (version, served),
+        (version, Err(rejection)) => return Ok((version, Err(rejection))),
     };
-    let judged = judge.judge(rule, event)?;
+    let judged = judge.judge(&served.rule, event)?;
     if let Some(fault) = judged.recovered {
         tally.recovered += 1;
         tracing::warn!(
-            rule = rule.label,
+            rule = served.rule.label,
             message_id = event.message_id,
             code = fault.code.as_str(),
             "a fault did not stand when the event was judged again alone: {}",
             fault.detail
         );
     }
-    Ok((version, Some(rule), judged.verdict.map_err(Rejection::from)))
+    Ok((version, Ok((served, judged.verdict))))
 }

@@ -8,15 +8,19 @@
 //! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
 
 pub mod assemble;
+pub mod beside;
 pub mod deliver;
 pub mod evaluate;
-pub mod failpoint;
+mod loading;
 pub mod plan;
 pub mod prepare;
+mod priority;
+pub mod reload;
 pub mod replay;
 pub mod report;
 pub mod retry;
 pub mod run;
+mod serving;
 
 pub use prepare::{Prepared, prepare, refusals};
 pub use report::{Counts, Report, Tally};

@@ -6,7 +6,7 @@
 use crate::config::{Config, Create, Problem, TierConfig, key_path};
 use crate::digest::Digest;
 use crate::row::{Column, ColumnType};
-use crate::rules::{Manifest, Rule, RuleSet};
+use crate::rules::{Manifest, Rule, RuleSet, Served};
 use crate::warehouse::sqlite::table_name;
 use crate::warehouse::{
     HostColumn, HostTableColumn, Layout, NewTable, Source, TableColumn, Tier, bronze_columns, quarantine_columns,
@@ -181,7 +181,7 @@ impl Planner {
         live: impl Fn(&str) -> Option<Vec<TableColumn>>,
     ) -> Option<Silver> {
         let silver = &config.silver;
-        let manifests: Vec<&Manifest> = rules.rules().values().map(|rule| &rule.manifest).collect();
+        let manifests: Vec<&Manifest> = rules.served().map(|(_, served)| &served.rule.manifest).collect();
         for name in silver.host_columns.keys() {
             if let Some(manifest) = manifests.iter().find(|manifest| manifest.column(name).is_some()) {
                 let what = format!("rule {} fills column `{name}` already", manifest.label());
@@ -194,21 +194,22 @@ impl Planner {
             |planner| planner.wanted_silver(&manifests, &silver.host_columns),
             live,
         )?;
-        for (version, rule) in rules.rules() {
-            self.rule_fits(version, rule, &table);
-            self.rule_fills(version, rule, &table, &manifests, &silver.host_columns);
+        for (version, served) in rules.served() {
+            let key = config.rules.key(version);
+            self.rule_fits(&key, &served.rule, &table);
+            self.rule_fills(&key, &served.rule, &table, &manifests, &silver.host_columns);
         }
         self.host_fits(&table, &silver.host_columns, &silver.tier.table);
         let mut layout = Layout { table: table_name(&silver.tier.table).to_owned(), columns: Vec::new() };
         let mut by_rule: BTreeMap<Digest, Vec<Source>> =
-            rules.rules().values().map(|rule| (rule.digest, Vec::new())).collect();
+            rules.served().map(|(_, served)| (served.rule.digest, Vec::new())).collect();
         for column in &table {
             let host = host_column(&silver.host_columns, &column.name);
             let filled = host.is_some() || manifests.iter().any(|m| m.column(&column.name).is_some());
             if !filled {
                 continue;
             }
-            for rule in rules.rules().values() {
+            for (_, Served { rule, .. }) in rules.served() {
                 let source = match (host, rule.manifest.column(&column.name)) {
                     (_, Some(index)) => Source::Rule(index),
                     (Some(host), None) => Source::Host(host),
@@ -263,7 +264,7 @@ impl Planner {
     /// rules share the columns of one insert.
     fn rule_fills(
         &mut self,
-        version: &str,
+        key: &str,
         rule: &Rule,
         table: &[TableColumn],
         manifests: &[&Manifest],
@@ -281,7 +282,7 @@ impl Planner {
             let but = if column.has_default { "; its default does not help, since another rule fills it" } else { "" };
             let what =
                 format!("rule {} does not produce column `{name}`, which is NOT NULL in silver{but}", rule.label);
-            self.refuse(key_path(&["rules", "components", version]), what);
+            self.refuse(key, what);
         }
     }
 
@@ -306,23 +307,22 @@ impl Planner {
     }
 
     /// Refuses a rule whose columns the table cannot take.
-    fn rule_fits(&mut self, version: &str, rule: &Rule, table: &[TableColumn]) {
-        let key = key_path(&["rules", "components", version]);
+    fn rule_fits(&mut self, key: &str, rule: &Rule, table: &[TableColumn]) {
         let label = &rule.label;
         for ours in &rule.manifest.columns {
             match table.iter().find(|column| column.name.eq_ignore_ascii_case(&ours.name)) {
                 None => self.refuse(
-                    &key,
+                    key,
                     format!(
                         "rule {label} produces column `{}` ({}), which silver lacks: add it to the table",
                         ours.name, ours.kind
                     ),
                 ),
                 Some(column) => {
-                    self.fits(&key, column, ours.kind, &format!("rule {label}"));
+                    self.fits(key, column, ours.kind, &format!("rule {label}"));
                     if ours.nullable && !column.nullable {
                         self.refuse(
-                            &key,
+                            key,
                             format!("rule {label} may leave column `{}` null, which is NOT NULL in silver", ours.name),
                         );
                     }

@@ -7,16 +7,19 @@
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
 use super::deliver::{DeliverError, Delivery};
-use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
-use super::failpoint;
-use super::prepare::{Prepared, inspect, prepare_for};
-use super::replay::serve::{Server, Serving};
+use super::evaluate::{EvaluateError, Evaluated};
+use super::prepare::{Prepared, inspect, source_exists};
+use super::reload::begin;
+use super::replay::serve::{Requests, Server};
 use super::replay::{Quarantine, ReplayError};
 use super::report::{Counts, Report, Tally};
 use super::retry::retrying;
+use super::serving::Serving;
 use crate::config::{Config, ConfigError, WarehouseConfig};
+use crate::failpoint;
 use crate::ledger::inbox::Inbox;
 use crate::ledger::{Ledger, LedgerError, Seq};
+use crate::releases::worker::Worker;
 use crate::source::{self, OpenError, Progress, Settings, SourceError};
 use crate::time::Clock;
 use crate::warehouse::{Sqlite, WarehouseError};
@@ -44,6 +47,8 @@ pub struct Options {
     pub stop: Stop,
     /// Counts to watch while it runs.
     pub counts: Arc<Counts>,
+    /// Called with what serves, when that changes and every second: only with a rule store.
+    pub on_worker: Arc<dyn Fn(&Worker) + Send + Sync>,
     /// Called once with the source's progress, when reading starts.
     pub on_start: Arc<dyn Fn(Arc<Progress>) + Send + Sync>,
 }
@@ -149,7 +154,8 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
-    let Prepared { sandbox, rules, plan, new_tables } = prepare_for(config, live)?;
+    source_exists(config)?;
+    let (Prepared { sandbox, rules, plan, new_tables }, begun) = begin(config, &live)?;
     let warehouse = retrying(*give_up_after, async || Sqlite::open(path)).await?;
     let identity = warehouse.identity();
     let ledger = retrying(*give_up_after, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
@@ -172,31 +178,23 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
-    let evaluators = Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads)
-        .map_err(RunError::Thread)?;
-    let context = Context { rules, plan };
-    let serving = serve(config, &evaluators, &context, &delivery, options);
-    let driven = drive(source, &evaluators, &context, &delivery, options).await;
-    let served = serving.end().await;
+    let serving = Serving::start(config, &sandbox, rules, plan, begun, &delivery, options).await?;
+    let requests = requests(config, &serving, &delivery, options);
+    let driven = drive(source, &serving, &delivery, options).await;
+    let requested = requests.end().await;
+    serving.finish().await;
     let (tally, complete) = driven?;
-    served?;
+    requested?;
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
 }
 
-/// Serves requests to this worker as long as it runs.
-fn serve(
-    config: &Config,
-    evaluators: &Evaluators,
-    context: &Context,
-    delivery: &Delivery,
-    options: &Options,
-) -> Serving {
-    let context = context.clone();
+/// Takes requests to this worker as long as it runs.
+fn requests(config: &Config, serving: &Serving, delivery: &Delivery, options: &Options) -> Requests {
     let server = Server {
         inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
         quarantine: Quarantine::of(config),
-        evaluators: evaluators.clone(),
-        context: Box::new(move || context.clone()),
+        evaluators: serving.evaluators(),
+        context: serving.context(),
         delivery: delivery.clone(),
         clock: Arc::clone(&options.clock),
     };
@@ -226,8 +224,7 @@ async fn refuse_old_rows(
 /// Moves micro-batches along until the source has ended and everything is delivered.
 async fn drive(
     source: source::Opened,
-    evaluators: &Evaluators,
-    context: &Context,
+    serving: &Serving,
     delivery: &Delivery,
     options: &Options,
 ) -> Result<(Tally, bool), RunError> {
@@ -259,7 +256,7 @@ async fn drive(
             // Delivery has failed: without this a quiet source would keep it from being said.
             () = commits.closed() => break Ok(()),
             batch = source.batches.recv(), if reading && judging.len() < JUDGING => match batch {
-                Some(Ok(batch)) => judging.push_back(evaluators.submit(batch, context)),
+                Some(Ok(batch)) => judging.push_back(serving.submit(batch)),
                 Some(Err(error)) => {
                     // What was read before is good, and is finished first.
                     source_error = Some(error);
@@ -282,7 +279,8 @@ async fn commit(
     delivery: &Delivery,
     commits: &mpsc::Sender<(Seq, Tally)>,
 ) -> Result<bool, RunError> {
-    let Evaluated { parts, originals, tally, position } = judged?;
+    let Evaluated { parts, originals, tally, position, submitted, revision } = judged?;
+    let events = tally.read;
     failpoint::pass(failpoint::BATCH_JUDGED);
     // Bounded memory: nothing is committed that delivery has no room for.
     let Ok(room) = commits.reserve().await else { return Ok(false) };
@@ -298,6 +296,8 @@ async fn commit(
     let seq = delivery.ledger.retrying(delivery.give_up_after, call).await?;
     failpoint::pass(failpoint::LEDGER_COMMITTED);
     room.send((seq, tally));
+    let micros = u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX);
+    tracing::debug!(target: "preflight::batch", seq, events, revision, micros, "committed");
     Ok(true)
 }
 

@@ -102,6 +102,14 @@ impl Change {
         }
     }
 
+    /// The component that it puts into a role, and that must therefore be in the store.
+    pub fn goes_into_service(&self) -> Option<Digest> {
+        match self {
+            Self::Trip { .. } => None,
+            _ => self.digest(),
+        }
+    }
+
     /// The component it names.
     pub fn digest(&self) -> Option<Digest> {
         match self {
@@ -139,7 +147,7 @@ impl Releases {
             }
             Change::Rollback { events } => self.roles(events)?.roll_back(events),
             Change::Shadow { digest, events, sample } => {
-                share("sample", *sample, 100.0)?;
+                share("sample", *sample, *sample <= 100.0, "at most 100")?;
                 let roles = self.roles(events)?;
                 roles.is_not_active(digest, events)?;
                 roles.shadow = Some(Shadow { digest: *digest, sample: *sample });
@@ -150,7 +158,7 @@ impl Releases {
                 None => refuse(format!("event version {events} has no shadow")),
             },
             Change::Canary { digest, events, percent, expect_rejects, force } => {
-                share("percent", *percent, 99.99)?;
+                share("percent", *percent, *percent < 100.0, "below 100")?;
                 self.not_held(digest, *force)?;
                 let roles = self.roles(events)?;
                 roles.is_not_active(digest, events)?;
@@ -249,9 +257,12 @@ fn refuse<T>(what: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal(what.into()))
 }
 
-fn share(name: &str, percent: f64, most: f64) -> Result<(), Refusal> {
-    if percent > 0.0 && percent <= most {
+fn share(name: &str, percent: f64, is_below: bool, most: &str) -> Result<(), Refusal> {
+    if percent > 0.0 && is_below {
         return Ok(());
     }
-    refuse(format!("--{name} must be above 0 and at most {most} (percent), not {percent}"))
+    refuse(format!("--{name} must be above 0 and {most} (percent), not {percent}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,13 @@
-//! The directory of a rule store.
+//! The directory of a rule store, read.
 
 use super::model::Releases;
-use crate::digest::Digest;
+use crate::digest::{Digest, Running};
 use crate::fixtures::{self, Fixture};
 use crate::rules::load::{LoadError, read_bounded};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A rule store. Opening one reads nothing: what is there is read anew each time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,28 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
+    /// Another process holds its lock.
+    #[error("{}: another process is changing the store, and has not ended within {} s: try again", .path.display(), .waited.as_secs())]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+}
+
+impl StoreError {
+    /// For `map_err`: the path that an I/O error is about.
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+
+    /// Whether we may read the store and not write it.
+    pub fn is_read_only(&self) -> bool {
+        let Self::Io { error, .. } = self else { return false };
+        matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
+    }
 }
 
 impl RuleStore {
@@ -47,7 +71,7 @@ impl RuleStore {
 
     /// The releases of now. A directory without `releases.toml` has none, at revision 0.
     pub fn releases(&self) -> Result<Releases, StoreError> {
-        let path = self.directory.join("releases.toml");
+        let path = self.releases_path();
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.directory.is_dir() => {
@@ -60,38 +84,103 @@ impl RuleStore {
 
     /// The bytes of a component, which have its digest.
     pub fn component(&self, digest: &Digest, limit: u64) -> Result<Vec<u8>, StoreError> {
-        let path = self.directory.join("components").join(format!("{}.wasm", digest.hex()));
+        let path = self.component_path(digest);
         let bytes = match read_bounded(&path, limit) {
             Ok(bytes) => bytes,
             Err(LoadError::Read(error)) => return Err(StoreError::Io { path, error }),
             Err(error) => return Err(StoreError::Damaged { path, what: error.to_string() }),
         };
-        let found = Digest::of(&bytes);
-        if found == *digest {
-            return Ok(bytes);
-        }
-        Err(StoreError::Damaged { path, what: format!("its content has another digest, {found}: copy it again") })
+        same(path, digest, &Digest::of(&bytes))?;
+        Ok(bytes)
     }
 
-    /// The fixtures of a component, of all its files in order of name.
+    /// Whether a component is there, with its digest.
+    pub(super) fn verify(&self, digest: &Digest) -> Result<(), StoreError> {
+        let path = self.component_path(digest);
+        let found = content_digest(&path).map_err(StoreError::io(&path))?;
+        same(path, digest, &found)
+    }
+
+    /// The fixtures of a component, of all its files in order of name. There is at least one.
     pub fn fixtures(&self, digest: &Digest) -> Result<Vec<Fixture>, StoreError> {
-        let directory = self.directory.join("fixtures").join(digest.hex());
-        let io = |path: &Path, error| StoreError::Io { path: path.to_owned(), error };
-        let entries = std::fs::read_dir(&directory).map_err(|error| io(&directory, error))?;
+        let directory = self.fixtures_path(digest);
+        let entries = std::fs::read_dir(&directory).map_err(StoreError::io(&directory))?;
         let mut files = Vec::new();
         for entry in entries {
-            let path = entry.map_err(|error| io(&directory, error))?.path();
-            if path.extension().is_some_and(|extension| extension == "ndjson") {
+            let path = entry.map_err(StoreError::io(&directory))?.path();
+            if path.extension().is_some_and(|extension| extension == "ndjson") && !is_temporary(&path) {
                 files.push(path);
             }
         }
         files.sort();
         let mut all = Vec::new();
         for path in files {
-            let text = std::fs::read_to_string(&path).map_err(|error| io(&path, error))?;
+            let text = std::fs::read_to_string(&path).map_err(StoreError::io(&path))?;
             let parsed = fixtures::parse(&text).map_err(|what| StoreError::Damaged { path, what })?;
             all.extend(parsed);
         }
+        if all.is_empty() {
+            let what = "it holds no fixtures (*.ndjson): stage the component again".to_owned();
+            return Err(StoreError::Damaged { path: directory, what });
+        }
         Ok(all)
     }
+
+    /// Every component that is staged, in order of digest. Their content is not looked at.
+    pub fn staged(&self) -> Result<Vec<Digest>, StoreError> {
+        let mut staged: Vec<Digest> = entries(&self.directory.join("components"))?
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".wasm")?.parse().ok())
+            .collect();
+        staged.sort_unstable();
+        Ok(staged)
+    }
+
+    pub(super) fn releases_path(&self) -> PathBuf {
+        self.directory.join("releases.toml")
+    }
+
+    pub(super) fn component_path(&self, digest: &Digest) -> PathBuf {
+        self.directory.join("components").join(format!("{}.wasm", digest.hex()))
+    }
+
+    pub(super) fn fixtures_path(&self, digest: &Digest) -> PathBuf {
+        self.directory.join("fixtures").join(digest.hex())
+    }
+}
+
+/// What a directory holds, in order of name. One that is not there holds nothing.
+pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::Io { path: directory.to_owned(), error }),
+    };
+    let paths: io::Result<Vec<PathBuf>> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+    let mut paths = paths.map_err(StoreError::io(directory))?;
+    paths.sort_unstable();
+    Ok(paths)
+}
+
+/// Whether a file is not in its place yet.
+pub(super) fn is_temporary(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(crate::files::TEMPORARY))
+}
+
+fn content_digest(path: &Path) -> io::Result<Digest> {
+    let mut file = File::open(path)?;
+    let (mut running, mut buffer) = (Running::default(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(running.digest()),
+            read => running.update(&buffer[..read]),
+        }
+    }
+}
+
+fn same(path: PathBuf, digest: &Digest, found: &Digest) -> Result<(), StoreError> {
+    if found == digest {
+        return Ok(());
+    }
+    Err(StoreError::Damaged { path, what: format!("its content has another digest, {found}: stage it again") })
 }

@@ -1,6 +1,7 @@
 //! What a worker says of itself: in the store's `workers/`, at its admin endpoint, in `rules status`.
 
 use crate::digest::Digest;
+use crate::time::{Micros, parse_rfc3339};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -27,6 +28,46 @@ pub struct Worker {
     pub pins: Vec<Pin>,
     /// What comparing components on the same events showed.
     pub comparisons: Vec<Comparison>,
+}
+
+/// A worker that has not written for so long does not run any more, whatever it last said.
+pub const SILENT: Micros = 5_000_000;
+
+/// Whether a worker runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Life {
+    /// It does.
+    Running,
+    /// It has ended, and said so.
+    Ended,
+    /// It has not written for [`SILENT`]: killed, stuck, or away from the store.
+    Silent,
+}
+
+impl Worker {
+    /// Whether it runs, as far as its file tells.
+    pub fn life(&self, now: Micros) -> Life {
+        if !self.running {
+            Life::Ended
+        } else if self.age(now).is_some_and(|age| age < SILENT) {
+            Life::Running
+        } else {
+            Life::Silent
+        }
+    }
+
+    /// How long ago it wrote, microseconds; none if that cannot be told.
+    pub fn age(&self, now: Micros) -> Option<Micros> {
+        parse_rfc3339(&self.at).ok().map(|at| now.saturating_sub(at))
+    }
+
+    /// Every component that it names.
+    pub fn digests(&self) -> impl Iterator<Item = Digest> {
+        let serving = self.event_versions.values().flat_map(|serving| serving.roles.values().map(|rule| rule.digest));
+        let compared = self.comparisons.iter().flat_map(|comparison| [comparison.old, comparison.new]);
+        serving.chain(compared).chain(self.pins.iter().map(|pin| pin.held))
+    }
 }
 
 /// The rules of one event version by role.

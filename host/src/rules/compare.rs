@@ -132,6 +132,14 @@ pub fn shown(manifest: &Manifest, opinion: &Opinion) -> String {
     }
 }
 
+/// The value of one column of an accepted row, as JSON.
+pub fn column((manifest, opinion): (&Manifest, &Opinion), name: &str) -> String {
+    match (opinion, manifest.column(name)) {
+        (Ok(Verdict::Accept(row)), Some(index)) => row[index].to_json().to_string(),
+        _ => "null".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -71,7 +71,7 @@ impl Pointer {
 
     /// The text or integer at the pointer. None if it is absent or null, or the payload is not JSON: then the rule
     /// that judges the default version says what is wrong with it.
-    fn find(&self, payload: &[u8]) -> Result<Option<String>, Rejection> {
+    pub(super) fn find(&self, payload: &[u8]) -> Result<Option<String>, Rejection> {
         let mut deserializer = serde_json::Deserializer::from_slice(payload);
         match Find(&self.tokens).deserialize(&mut deserializer) {
             Ok(Found::Absent) | Err(_) => Ok(None),

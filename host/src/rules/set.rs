@@ -1,7 +1,9 @@
-//! The rule set: which rule judges which event version. A worker holds one, and a micro-batch keeps its own.
+//! The rule set: which rule judges which event, and which rules judge it beside. A worker holds one, and a micro-batch
+//! keeps its own.
 
 use super::load::Rule;
 pub use super::route::{By, Pointer, Routing};
+use super::share::Share;
 use crate::event::Event;
 use crate::verdict::{Rejection, clip, stage};
 use std::borrow::Cow;
@@ -12,31 +14,148 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct RuleSet {
     routing: Routing,
-    rules: BTreeMap<String, Arc<Rule>>,
+    canary_by: By,
+    revision: Option<u64>,
+    versions: BTreeMap<String, Serving>,
+}
+
+/// What serves one event version.
+#[derive(Debug, Clone)]
+pub struct Serving {
+    /// Judges.
+    pub active: Served,
+    /// Judges this share of the events in its place.
+    pub canary: Option<(Share, Served)>,
+}
+
+/// A rule whose verdicts count.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// Rules that judge the same events, and never write.
+    pub beside: Vec<Beside>,
+}
+
+/// A rule that judges what another one serves.
+#[derive(Debug, Clone)]
+pub struct Beside {
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// Why.
+    pub kind: BesideKind,
+    /// Share of the events it sees.
+    pub share: Share,
+    /// Number of the pair within the set, counted from 0.
+    pub pair: usize,
+}
+
+/// Why two rules are compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BesideKind {
+    /// The rule beside is new and on trial.
+    Shadow,
+    /// The rule beside is active, the serving one its canary.
+    Canary {
+        /// More rejections are wanted of the canary.
+        expect_rejects: bool,
+    },
+    /// The rule beside is the one before, the serving one was promoted.
+    Guard {
+        /// More rejections are wanted of the promoted one.
+        expect_rejects: bool,
+        /// When it was promoted: another promotion is another comparison.
+        promoted_at: String,
+    },
+}
+
+impl BesideKind {
+    /// The name in reports and tables.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Shadow => "shadow",
+            Self::Canary { .. } => "canary",
+            Self::Guard { .. } => "guard",
+        }
+    }
+
+    /// Whether the rule that serves is the new one of the two.
+    pub const fn serving_is_new(&self) -> bool {
+        !matches!(self, Self::Shadow)
+    }
+}
+
+impl Served {
+    /// A rule that nothing is compared with.
+    pub fn alone(rule: Arc<Rule>) -> Self {
+        Self { rule, beside: Vec::new() }
+    }
 }
 
 impl RuleSet {
-    /// A set. The versions are those that the pipeline file maps, each checked against the rule's manifest there.
-    pub fn new(routing: Routing, rules: BTreeMap<String, Arc<Rule>>) -> Self {
-        Self { routing, rules }
+    /// Rules that the pipeline file names, one per event version, each checked against the rule's manifest there.
+    pub fn fixed(routing: Routing, rules: BTreeMap<String, Arc<Rule>>) -> Self {
+        let versions = rules
+            .into_iter()
+            .map(|(version, rule)| (version, Serving { active: Served::alone(rule), canary: None }))
+            .collect();
+        Self { routing, canary_by: By::Default, revision: None, versions }
     }
 
-    /// The rules by event version.
-    pub fn rules(&self) -> &BTreeMap<String, Arc<Rule>> {
-        &self.rules
+    /// The rules of a store's revision. Pairs are numbered here, in order of event version.
+    pub fn released(routing: Routing, canary_by: By, revision: u64, mut versions: BTreeMap<String, Serving>) -> Self {
+        let served = versions.values_mut().flat_map(|serving| {
+            std::iter::once(&mut serving.active).chain(serving.canary.as_mut().map(|(_, served)| served))
+        });
+        for (number, beside) in served.flat_map(|served| &mut served.beside).enumerate() {
+            beside.pair = number;
+        }
+        Self { routing, canary_by, revision: Some(revision), versions }
+    }
+
+    /// The store's revision, if the rules are from one.
+    pub fn revision(&self) -> Option<u64> {
+        self.revision
+    }
+
+    /// What serves each event version.
+    pub fn versions(&self) -> &BTreeMap<String, Serving> {
+        &self.versions
+    }
+
+    /// Every rule whose verdicts count, with its event version.
+    pub fn served(&self) -> impl Iterator<Item = (&str, &Served)> {
+        self.versions.iter().flat_map(|(version, serving)| {
+            let canary = serving.canary.as_ref().map(|(_, served)| served);
+            std::iter::once(&serving.active).chain(canary).map(move |served| (version.as_str(), served))
+        })
     }
 
     /// The version of an event and the rule that serves it, or the rejection for quarantine. The version is told
     /// even when nobody serves it.
-    pub fn route<'a>(&'a self, event: &'a Event) -> (Option<Cow<'a, str>>, Result<&'a Arc<Rule>, Rejection>) {
+    pub fn route<'a>(&'a self, event: &'a Event) -> (Option<Cow<'a, str>>, Result<&'a Served, Rejection>) {
         let version = match self.routing.version(event) {
             Ok(version) => version,
             Err(rejection) => return (None, Err(rejection)),
         };
-        let rule = self.rules.get(version.as_ref()).ok_or_else(|| {
+        let serving = self.versions.get(version.as_ref()).ok_or_else(|| {
             let shown = clip(&version, 100);
             Rejection::by_host(stage::ROUTING, "no_rule", format!("no rule serves event version {shown:?}"))
         });
-        (Some(version), rule)
+        let served = serving.map(|serving| self.choose(serving, event));
+        (Some(version), served)
+    }
+
+    /// The canary, for its share of the events: the same event always takes the same side.
+    fn choose<'a>(&self, serving: &'a Serving, event: &Event) -> &'a Served {
+        let Some((share, canary)) = &serving.canary else { return &serving.active };
+        let key = match &self.canary_by {
+            By::Attribute(name) => event.attribute(name).map(Cow::Borrowed),
+            // A payload that cannot be read has no key; its rule will say what is wrong with it.
+            By::Field(pointer) => pointer.find(&event.payload).ok().flatten().map(Cow::Owned),
+            By::Default => None,
+        };
+        let key = key.as_deref().unwrap_or(&event.message_id);
+        if share.holds("canary", key.as_bytes()) { canary } else { &serving.active }
     }
 }

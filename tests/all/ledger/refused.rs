@@ -2,10 +2,11 @@
 //! quarantine once, and offsets stay without gaps, wherever the worker is killed meanwhile.
 
 use preflight::config::{Config, Layers, WarehouseConfig};
+use preflight::failpoint;
 use preflight::ledger::Ledger;
 use preflight::pipeline::deliver::Delivery;
 use preflight::pipeline::evaluate::{Context, Evaluators};
-use preflight::pipeline::{failpoint, prepare};
+use preflight::pipeline::prepare;
 use preflight::source::Batch;
 use preflight::warehouse::Sqlite;
 use preflight_tests::tables::{self, Tiers};
@@ -61,8 +62,8 @@ async fn commit_batches(pipeline: &Pipeline) {
     let plan = Arc::new(prepared.plan);
     let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), Duration::ZERO);
     let evaluators =
-        Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads).unwrap();
-    let context = Context { rules: prepared.rules, plan };
+        Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, None).unwrap();
+    let context = Context { rules: prepared.rules, plan, pairs: Arc::default() };
     for (batch, kinds) in BATCHES.into_iter().enumerate() {
         let lines: String = kinds.split(' ').enumerate().map(|(at, kind)| line(kind, batch * 10 + at)).collect();
         let events = events::from_lines(&format!("batch-{batch}"), &lines);
@@ -120,6 +121,7 @@ fn refused_rows_fit_the_quarantine_stream_of_the_run_before() {
         .execute_batch(
             "ALTER TABLE poisoned_events RENAME TO old;
              CREATE TABLE poisoned_events (rule TEXT, extra TEXT, error_stage TEXT, source_message_id TEXT, raw_bytes BLOB,
+               raw_size INTEGER,
                error_reason TEXT, raw_payload TEXT, received_timestamp TEXT, error_code TEXT, attributes TEXT,
                publish_timestamp TEXT, ordering_key TEXT, delivery_attempt INTEGER, event_version TEXT, rule_digest TEXT);
              DROP TABLE old",

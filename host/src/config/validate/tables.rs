@@ -18,16 +18,20 @@ impl Check {
                 self.refuse(&key, format!("{other:?} is not known: use \"never\" or \"if_needed\""))?
             }
         };
-        let last = raw.table.rsplit('.').next().unwrap_or_default();
-        let reserved = last.to_ascii_lowercase();
-        if raw.table.split('.').any(str::is_empty) || raw.table.split('.').count() > 3 {
-            let key = format!("{tier}.table");
-            return self.refuse(&key, format!("{:?} is not a table: write [[project.]dataset.]table", raw.table));
-        }
-        if reserved.starts_with("preflight_") || reserved.starts_with("sqlite_") {
-            return self.refuse(&format!("{tier}.table"), "names that start with preflight_ or sqlite_ are taken");
-        }
+        self.table(&format!("{tier}.table"), &raw.table)?;
         Some(TierConfig { table: raw.table, create })
+    }
+
+    /// Whether a name can be a table's.
+    pub(super) fn table(&mut self, key: &str, name: &str) -> Option<()> {
+        if name.split('.').any(str::is_empty) || name.split('.').count() > 3 {
+            return self.refuse(key, format!("{name:?} is not a table: write [[project.]dataset.]table"));
+        }
+        let last = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+        if last.starts_with("preflight_") || last.starts_with("sqlite_") {
+            return self.refuse(key, "names that start with preflight_ or sqlite_ are taken");
+        }
+        Some(())
     }
 
     /// Two tiers in one table would mix their rows.
@@ -36,11 +40,18 @@ impl Check {
         bronze: Option<&TierConfig>,
         silver: Option<&TierConfig>,
         quarantine: Option<&TierConfig>,
+        differences: Option<&str>,
     ) {
         let mut seen: Vec<String> = Vec::new();
-        for (tier, config) in [("bronze", bronze), ("silver", silver), ("quarantine", quarantine)] {
-            let Some(config) = config else { continue };
-            let name = config.table.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+        let tables = [
+            ("bronze", bronze.map(|tier| tier.table.as_str())),
+            ("silver", silver.map(|tier| tier.table.as_str())),
+            ("quarantine", quarantine.map(|tier| tier.table.as_str())),
+            ("rules.shadow", differences),
+        ];
+        for (tier, table) in tables {
+            let Some(table) = table else { continue };
+            let name = table.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
             if seen.contains(&name) {
                 self.refuse::<()>(&format!("{tier}.table"), format!("{name:?} is another tier's table already"));
             }

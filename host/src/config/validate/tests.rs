@@ -1,6 +1,8 @@
 //! Every value that is refused, and the defaults.
 
 use super::*;
+use crate::config::RulesFrom;
+use crate::rules::guard::GuardLimits;
 use crate::rules::set::{By, Routing};
 use crate::warehouse::HostColumn;
 
@@ -39,7 +41,9 @@ fn defaults_fill_what_is_left_out() {
     let config = load(&[]).unwrap();
     assert_eq!(config.ledger, Path::new("base/d.db.offvia-bookings.ledger"));
     assert_eq!(config.limits, Limits::default());
-    assert_eq!(config.rules.components["2"], Path::new("base/two.wasm"));
+    let RulesFrom::Components(components) = config.rules.from else { panic!("components are given") };
+    assert_eq!(components["2"], Path::new("base/two.wasm"));
+    assert_eq!((config.rules.guard, config.rules.canary_by), (GuardLimits::default(), By::Default));
     assert_eq!(config.silver.host_columns["ingestion_timestamp"], HostColumn::ReceivedTime);
     assert_eq!(config.rules.routing.by, By::Attribute("event_version".into()));
 }
@@ -83,6 +87,15 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
     refused("silver.table=x.raw_bookings", "silver.table", "another tier's table");
     refused("silver.partition_by=a-b", "silver.partition_by", "column name");
     refused("silver.host_columns.x=now", "silver.host_columns.x", "received_time");
+    refused("rules.store=s", "rules", "exactly one of rules.components");
+    refused("rules.canary_by.field=x", "rules.canary_by.field", "/");
+    refused("rules.canary_by={}", "rules.canary_by", "exactly one of attribute and field");
+    refused("rules.guard.min_pairs=0", "rules.guard.min_pairs", "at least 1");
+    refused("rules.guard.faults=0", "rules.guard.faults", "at least 1");
+    refused("rules.guard.margin_percent=100", "rules.guard.margin_percent", "below 100");
+    refused("rules.guard.time=soon", "rules.guard.time", "unit");
+    refused("rules.shadow.table=fact_bookings", "rules.shadow.table", "another tier's table");
+    refused("rules.shadow.table=preflight_x", "rules.shadow.table", "taken");
     refused("rules.components.\"\"=x", "rules.components", "not empty");
 }
 
@@ -113,4 +126,19 @@ fn one_component_needs_no_event_version() {
     let mut layers = Layers::default();
     layers.lay_file(&text, "p.toml", Path::new("")).unwrap();
     assert!(Config::from_layers(&layers).unwrap_err().to_string().contains("several components"));
+}
+
+#[test]
+fn a_store_takes_the_place_of_components_and_needs_a_routing() {
+    let with_store = |routing: &str| {
+        let components = "[rules.components]\n\"1\" = \"one.wasm\"\n\"2\" = \"two.wasm\"\n";
+        let event_version = "event_version = { attribute = \"event_version\", default = \"1\" }";
+        let text = GOOD.replace(components, "").replace(event_version, &format!("store = \"rules\"\n{routing}"));
+        let mut layers = Layers::default();
+        layers.lay_file(&text, "p.toml", Path::new("base")).unwrap();
+        Config::from_layers(&layers)
+    };
+    let config = with_store("event_version = { default = \"1\" }").unwrap();
+    assert_eq!(config.rules.from, RulesFrom::Store("base/rules".into()));
+    assert!(with_store("").unwrap_err().to_string().contains("with a rule store, say where"));
 }

@@ -8,7 +8,8 @@ use crate::ledger::inbox::{Asked, Inbox};
 use crate::ledger::{Ledger, LedgerError};
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::evaluate::{Context, Evaluators};
-use crate::pipeline::prepare::{Prepared, inspect, prepare_without_source};
+use crate::pipeline::prepare::{Prepared, inspect};
+use crate::pipeline::reload::begin;
 use crate::pipeline::retry::{MayPass as _, retrying};
 use crate::pipeline::run::RunError;
 use crate::time::Clock;
@@ -57,7 +58,7 @@ pub async fn replay(
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
-    let mut prepared = prepare_without_source(config, live)?;
+    let mut prepared = begin(config, &live)?.0;
     for table in std::mem::take(&mut prepared.new_tables) {
         retrying(*give_up_after, || warehouse.create_table(table.clone())).await?;
     }
@@ -73,7 +74,7 @@ pub async fn replay(
 /// Judges the rows and writes nothing: what would become of them now.
 pub async fn rehearse(config: &Config, wanted: Wanted, clock: &dyn Clock) -> Result<ReplayReport, RunError> {
     let mut replay = Replay::open(Quarantine::of(config), wanted, true).await?;
-    let (evaluators, context) = judges(config, prepare_without_source(config, inspect(config))?)?;
+    let (evaluators, context) = judges(config, begin(config, &inspect(config))?.0)?;
     let means = Means { evaluators: &evaluators, context, clock, delivery: None };
     while replay.turn(&means).await? {}
     Ok(replay.report().clone())
@@ -81,9 +82,9 @@ pub async fn rehearse(config: &Config, wanted: Wanted, clock: &dyn Clock) -> Res
 
 fn judges(config: &Config, prepared: Prepared) -> Result<(Evaluators, Context), RunError> {
     let Prepared { sandbox, rules, plan, .. } = prepared;
-    let evaluators = Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads)
+    let evaluators = Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads, None)
         .map_err(RunError::Thread)?;
-    Ok((evaluators, Context { rules, plan: Arc::new(plan) }))
+    Ok((evaluators, Context { rules, plan: Arc::new(plan), pairs: Arc::default() }))
 }
 
 fn ask(config: &Config, wanted: &Wanted, clock: &dyn Clock) -> io::Result<Asked> {

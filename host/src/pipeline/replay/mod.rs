@@ -13,11 +13,11 @@ pub mod serve;
 
 use super::deliver::{DeliverError, Delivery};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
-use super::failpoint;
 use super::plan::Plan;
 use super::report::Tally;
 use crate::config::{BatchConfig, Config, WarehouseConfig};
 use crate::event::Event;
+use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Original, Part};
 use crate::source::Batch;
 use crate::time::{Clock, Micros};
@@ -164,9 +164,9 @@ impl Replay {
         if events.is_empty() {
             return Ok(true);
         }
-        // The event is in bronze since it was received.
+        // In bronze it is since it was received; and what was rejected once would not compare rules on the same traffic.
         let plan = Plan { bronze: None, ..Plan::clone(&means.context.plan) };
-        let context = Context { plan: Arc::new(plan), ..means.context.clone() };
+        let context = Context { plan: Arc::new(plan), pairs: Arc::default(), ..means.context.clone() };
         let judged = means.evaluators.submit(Batch { events, position: None }, &context).await?;
         failpoint::pass(failpoint::BATCH_JUDGED);
         let mut tally = judged.tally.clone();

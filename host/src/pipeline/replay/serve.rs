@@ -3,11 +3,12 @@
 
 use super::report::ReplayReport;
 use super::{Means, Quarantine, Replay, ReplayError, Wanted};
+use crate::failpoint;
 use crate::ledger::LedgerError;
 use crate::ledger::inbox::{Inbox, Taken};
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::evaluate::{Context, Evaluators};
-use crate::pipeline::failpoint;
+
 use crate::pipeline::run::Stop;
 use crate::time::Clock;
 use crate::warehouse::events::RowId;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// How often the inbox is looked into.
@@ -54,20 +56,20 @@ pub struct Server {
     /// Who judges.
     pub evaluators: Evaluators,
     /// The rules and the plan that the worker has at a moment.
-    pub context: Box<dyn Fn() -> Context + Send + Sync>,
+    pub context: watch::Receiver<Context>,
     /// Who writes.
     pub delivery: Delivery,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Serving under way.
-pub struct Serving {
+/// Requests to a worker, taken as they come.
+pub struct Requests {
     ending: Stop,
     task: JoinHandle<Result<(), ReplayError>>,
 }
 
-impl Serving {
+impl Requests {
     /// Ends it once the chunk that is under way is finished. An error is one that the worker cannot go on with.
     pub async fn end(self) -> Result<(), ReplayError> {
         self.ending.request();
@@ -78,7 +80,7 @@ impl Serving {
 
 impl Server {
     /// Starts serving. A failure that the worker cannot go on with asks it to stop.
-    pub fn start(self, worker: Stop) -> Serving {
+    pub fn start(self, worker: Stop) -> Requests {
         let ending = Stop::default();
         let ended = ending.clone();
         let task = tokio::spawn(async move {
@@ -88,7 +90,7 @@ impl Server {
             }
             served
         });
-        Serving { ending, task }
+        Requests { ending, task }
     }
 
     async fn serve(self, ending: &Stop) -> Result<(), ReplayError> {
@@ -146,7 +148,7 @@ impl Server {
         loop {
             let means = Means {
                 evaluators: &self.evaluators,
-                context: (self.context)(),
+                context: self.context.borrow().clone(),
                 clock: self.clock.as_ref(),
                 delivery: Some(&self.delivery),
             };

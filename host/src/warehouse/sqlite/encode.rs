@@ -22,7 +22,7 @@ pub(super) enum Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    fn of(value: ValueRef<'a>) -> Self {
+    pub(super) fn of(value: ValueRef<'a>) -> Self {
         match value {
             ValueRef::Null => Self::Null,
             ValueRef::Boolean(b) => Self::Integer(i64::from(b)),

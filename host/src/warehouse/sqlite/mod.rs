@@ -4,6 +4,7 @@
 //! reported as written survives a power cut). A table's name in SQLite is the part after the last dot of its name in
 //! the pipeline file.
 
+mod add;
 mod append;
 mod encode;
 mod events;
@@ -17,6 +18,7 @@ pub use schema::{create_statement, table_name};
 
 use super::events::Resolution;
 use super::{AppendError, Appended, Entry, LiveTable, NewTable, TableColumn, WarehouseError};
+use crate::row::Row;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,6 +93,12 @@ impl Sqlite {
     pub async fn has_rows(&self, table: &str) -> Result<bool, WarehouseError> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", schema::quote(table_name(table)));
         self.call(move |connection| connection.query_row(&sql, [], |row| row.get(0))).await
+    }
+
+    /// Writes rows outside of any stream, to a table that is made if it is missing: for diagnoses, not for results. What
+    /// fails is not written again.
+    pub async fn add(&self, table: NewTable, rows: Vec<Row>) -> Result<(), WarehouseError> {
+        self.call(move |connection| add::add(connection, &table, &rows)).await
     }
 
     /// Makes a stream for a table. Its name must be new.

@@ -1,4 +1,5 @@
-//! Named points of the commit protocol at which a test kills the process, as `kill -9` would.
+//! Named points of the commit protocol, and of changing a rule store, at which a test kills the process, as `kill -9`
+//! would.
 //!
 //! `PREFLIGHT_FAILPOINT=name` kills at the first pass, `name=3` at the third. A point costs one look per micro-batch.
 
@@ -8,22 +9,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The variable that arms a point.
 pub const VARIABLE: &str = "PREFLIGHT_FAILPOINT";
 
-/// Every point, in the order of the protocol.
-pub const ALL: [&str; 13] = [
+/// Every point of the commit protocol, in its order.
+pub const ALL: [&str; 10] = [
     STREAM_CREATED,
     STREAM_RECORDED,
     BATCH_JUDGED,
     LEDGER_COMMITTED,
     ROWS_APPENDED,
     ENTRY_REPLACED,
-    ROWS_RESOLVED,
     ENTRY_DONE,
-    REQUEST_TAKEN,
-    REQUEST_DONE,
     UNDONE_SENT,
     STREAM_FINALIZED,
     STREAM_CLOSED,
 ];
+
+/// The points that only a replay of quarantine passes.
+pub const REPLAY: [&str; 3] = [ROWS_RESOLVED, REQUEST_TAKEN, REQUEST_DONE];
+
+/// Every point of staging a component and changing the releases of a rule store, in the order they are passed.
+pub const STORE: [&str; 6] =
+    [FIXTURES_STAGED, COMPONENT_STAGED, STAGE_RECORDED, RELEASES_WRITTEN, RELEASES_REPLACED, CHANGE_RECORDED];
 
 /// A stream was made in the warehouse, the ledger does not know it yet.
 pub const STREAM_CREATED: &str = "stream-created";
@@ -51,6 +56,18 @@ pub const UNDONE_SENT: &str = "undone-sent";
 pub const STREAM_FINALIZED: &str = "stream-finalized";
 /// At a start: the ledger has forgotten the earlier run's stream.
 pub const STREAM_CLOSED: &str = "stream-closed";
+/// The store has the fixtures, the component is not there yet.
+pub const FIXTURES_STAGED: &str = "fixtures-staged";
+/// The store has the component, the history does not know.
+pub const COMPONENT_STAGED: &str = "component-staged";
+/// The history knows that the component was staged.
+pub const STAGE_RECORDED: &str = "stage-recorded";
+/// The new releases are durable under a temporary name.
+pub const RELEASES_WRITTEN: &str = "releases-written";
+/// The new releases are in place, the history does not know.
+pub const RELEASES_REPLACED: &str = "releases-replaced";
+/// The history knows the change, nobody was told.
+pub const CHANGE_RECORDED: &str = "change-recorded";
 
 struct Armed {
     name: String,

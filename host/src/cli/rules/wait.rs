@@ -1,0 +1,122 @@
+//! What the workers make of a new revision.
+
+use super::now;
+use crate::releases::RuleStore;
+use crate::releases::worker::{Life, Worker};
+use crate::time::Micros;
+use serde::Serialize;
+use std::fmt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often is looked.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What a worker says to a revision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Answer {
+    /// The worker's id.
+    worker: String,
+    /// The revision that it serves.
+    serves: u64,
+    /// Its answer.
+    #[serde(flatten)]
+    word: Word,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "answer", rename_all = "lowercase")]
+enum Word {
+    /// It serves the revision, or a later one.
+    Taken,
+    /// It cannot.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// Nothing yet.
+    None,
+    /// It ended meanwhile.
+    Gone,
+}
+
+impl Answer {
+    /// Whether the worker does not take the revision.
+    pub(super) fn refuses(&self) -> bool {
+        matches!(self.word, Word::Refused { .. })
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { worker, serves, word } = self;
+        match word {
+            Word::Taken => write!(f, "worker {worker}: serves revision {serves}"),
+            Word::Refused { why } => write!(f, "worker {worker}: stays with revision {serves}: {why}"),
+            Word::None => write!(f, "worker {worker}: has not answered yet, it serves revision {serves}"),
+            Word::Gone => write!(f, "worker {worker}: has ended"),
+        }
+    }
+}
+
+/// The answers of all workers that run, once every one has answered or the time is up.
+pub(super) fn answers(store: &RuleStore, revision: u64, patience: Duration) -> Vec<Answer> {
+    let begun = Instant::now();
+    let mut asked: Vec<String> = Vec::new();
+    loop {
+        // A store that cannot be read just now is no answer of anybody; nor is it a failure of the change.
+        let workers = store.workers().unwrap_or_default();
+        let time = now();
+        for (id, worker) in &workers {
+            if worker.life(time) == Life::Running && worker.revision.is_some() && !asked.contains(id) {
+                asked.push(id.clone());
+            }
+        }
+        let known = workers.iter().filter(|(id, _)| asked.contains(id));
+        let answers: Vec<Answer> = known.filter_map(|(id, worker)| answer(id, worker, revision, time)).collect();
+        let done = answers.iter().all(|answer| answer.word != Word::None);
+        if done || begun.elapsed() >= patience {
+            return answers;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn answer(id: &str, worker: &Worker, revision: u64, now: Micros) -> Option<Answer> {
+    let serves = worker.revision?;
+    let word = match &worker.refused {
+        _ if serves >= revision => Word::Taken,
+        Some(refused) if refused.revision >= revision => Word::Refused { why: refused.why.clone() },
+        _ if worker.life(now) == Life::Running => Word::None,
+        _ => Word::Gone,
+    };
+    Some(Answer { worker: id.to_owned(), serves, word })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::releases::worker::RefusedRevision;
+    use crate::time::format_micros;
+
+    fn word(change: impl FnOnce(&mut Worker)) -> Word {
+        let mut worker = Worker { at: format_micros(0), running: true, revision: Some(6), ..Worker::default() };
+        change(&mut worker);
+        answer("w", &worker, 7, 1_000_000).expect("it serves a revision").word
+    }
+
+    fn refused(revision: u64) -> Option<RefusedRevision> {
+        Some(RefusedRevision { revision, why: "no".into(), since: String::new() })
+    }
+
+    #[test]
+    fn only_what_a_worker_says_to_this_revision_or_a_later_one_counts() {
+        assert_eq!(word(|_| {}), Word::None);
+        assert_eq!(word(|worker| worker.revision = Some(7)), Word::Taken);
+        assert_eq!(word(|worker| (worker.revision, worker.refused) = (Some(7), refused(8))), Word::Taken);
+        assert_eq!(word(|worker| worker.refused = refused(7)), Word::Refused { why: "no".into() });
+        assert_eq!(word(|worker| worker.refused = refused(6)), Word::None);
+        assert_eq!(word(|worker| worker.running = false), Word::Gone);
+        assert_eq!(word(|worker| worker.at = format_micros(-5_000_000)), Word::Gone);
+    }
+}

@@ -1,0 +1,309 @@
+//! The thread that follows a rule store while a pipeline runs.
+
+use super::super::beside::{Pair, Registry};
+use super::super::evaluate::Context;
+use super::super::plan::Plan;
+use super::super::prepare::{inspect, plan_for};
+use super::super::{loading, priority};
+use super::begin::Begun;
+use super::report::serving;
+use super::saved::Saved;
+use super::state::{State, Step, Use};
+use super::trips::Trips;
+use crate::config::{Config, ConfigError, Problem};
+use crate::releases::worker::{RefusedRevision, Worker};
+use crate::releases::{Change, Releases, RuleStore};
+use crate::rules::{RuleSet, Sandbox};
+use crate::time::{Clock, Micros, format_micros};
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How often the store is looked at.
+const POLL: Duration = Duration::from_millis(50);
+/// How often a worker says that it is there.
+const HEARTBEAT: Micros = 1_000_000;
+/// What a build's priority is below that of the serving threads (nice): it takes a fourth of a busy core.
+const NICE: i32 = 5;
+
+/// What the thread is told.
+pub enum Message {
+    /// A guard has tripped.
+    Tripped(Arc<Pair>, String),
+    /// A build has ended.
+    Built(Releases, Box<Result<(RuleSet, Plan), ConfigError>>),
+    /// The run ends.
+    End,
+}
+
+/// What the thread needs.
+pub struct Settings {
+    /// The pipeline.
+    pub config: Config,
+    /// Where rules are loaded.
+    pub sandbox: Arc<Sandbox>,
+    /// How the run began.
+    pub begun: Begun,
+    /// The rule set that serves now, and what it is compared with.
+    pub context: Context,
+    /// The comparisons of that set.
+    pub registry: Registry,
+    /// Names the worker in the store: unique to its ledger.
+    pub worker_id: String,
+    /// Processing time.
+    pub clock: Arc<dyn Clock>,
+    /// Called with what the worker is, whenever it has changed and every second.
+    pub on_worker: Arc<dyn Fn(&Worker) + Send + Sync>,
+}
+
+/// The running thread.
+pub struct Follower {
+    messages: Sender<Message>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Follower {
+    /// Starts it. What serves is read from the receiver, at the start of each micro-batch.
+    pub fn start(
+        settings: Settings,
+        messages: (Sender<Message>, Receiver<Message>),
+    ) -> io::Result<(Self, watch::Receiver<Context>)> {
+        let (sender, receiver) = watch::channel(settings.context.clone());
+        let mut following = Following::new(settings, messages.0.clone(), sender);
+        let thread = thread::Builder::new().name("reload".into()).spawn(move || following.run(&messages.1))?;
+        Ok((Self { messages: messages.0, thread: Some(thread) }, receiver))
+    }
+
+    /// Ends it, after what it was told before. Blocks.
+    pub fn finish(mut self) {
+        self.messages.send(Message::End).ok();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that follows the rule store panicked; what served went on serving");
+        }
+    }
+}
+
+struct Following {
+    config: Arc<Config>,
+    sandbox: Arc<Sandbox>,
+    store: RuleStore,
+    saved: Saved,
+    state: State,
+    registry: Registry,
+    current: watch::Sender<Context>,
+    messages: Sender<Message>,
+    trips: Trips,
+    found: Option<Releases>,
+    store_problem: Option<String>,
+    worker_id: String,
+    clock: Arc<dyn Clock>,
+    on_worker: Arc<dyn Fn(&Worker) + Send + Sync>,
+    said: Micros,
+}
+
+impl Following {
+    fn new(settings: Settings, messages: Sender<Message>, current: watch::Sender<Context>) -> Self {
+        let Settings { config, sandbox, begun, registry, worker_id, clock, on_worker, .. } = settings;
+        let mut state = State::new(begun.served);
+        if let Some((releases, why)) = begun.refused {
+            state.wanted = releases.clone();
+            state.failed(releases, why, clock.now());
+        }
+        Self {
+            trips: Trips::new(&config.name),
+            config: Arc::new(config),
+            sandbox,
+            store: begun.store,
+            saved: begun.saved,
+            state,
+            registry,
+            current,
+            messages,
+            found: begun.found,
+            store_problem: None,
+            worker_id,
+            clock,
+            on_worker,
+            said: Micros::MIN,
+        }
+    }
+
+    fn run(&mut self, messages: &Receiver<Message>) {
+        self.keep();
+        self.say(true);
+        loop {
+            match messages.recv_timeout(POLL) {
+                Ok(Message::Tripped(pair, why)) => self.tripped(&pair, why),
+                Ok(Message::Built(releases, result)) => self.built(releases, *result),
+                Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.trips.write(&self.store, &mut self.saved, self.clock.now()) {
+                self.keep();
+            }
+            self.look();
+            if self.clock.now() - self.said >= HEARTBEAT {
+                self.say(true);
+            }
+        }
+        self.say(false);
+    }
+
+    /// Looks at the store and starts a build if it holds something new.
+    fn look(&mut self) {
+        let found = match self.store.releases() {
+            Ok(found) if found.revision == 0 && self.state.served.revision > 0 => {
+                return self.problem(Some(format!("{}: releases.toml is gone", self.store.directory().display())));
+            }
+            Ok(found) => found,
+            Err(error) => return self.problem(Some(error.to_string())),
+        };
+        self.problem(None);
+        let pins = self.saved.pins.len();
+        let wanted = self.saved.pinned(&found);
+        self.found = Some(found);
+        if self.saved.pins.len() != pins {
+            self.keep();
+        }
+        if self.state.step(wanted, self.clock.now()) == Step::Build {
+            self.build(self.state.wanted.clone());
+        }
+    }
+
+    fn problem(&mut self, problem: Option<String>) {
+        if problem == self.store_problem {
+            return;
+        }
+        if let Some(what) = &problem {
+            tracing::error!("the rule store cannot be read, what serves goes on serving: {what}");
+        } else {
+            tracing::info!("the rule store can be read again");
+        }
+        self.store_problem = problem;
+        self.say(true);
+    }
+
+    /// Builds aside: on a thread of its own, which is left alone if something newer overtakes it.
+    fn build(&mut self, releases: Releases) {
+        let (config, sandbox, store) = (Arc::clone(&self.config), Arc::clone(&self.sandbox), self.store.clone());
+        let (messages, wanted) = (self.messages.clone(), releases.clone());
+        let build = move || {
+            priority::lower(NICE);
+            let result = build(&config, &sandbox, &store, &wanted);
+            // After the end of the run nobody waits for it.
+            messages.send(Message::Built(wanted, Box::new(result))).ok();
+        };
+        if let Err(error) = thread::Builder::new().name("build".into()).spawn(build) {
+            let error = Problem::new("", format!("cannot start a thread: {error}"));
+            self.refuse(releases, &error.into());
+        }
+    }
+
+    fn built(&mut self, releases: Releases, result: Result<(RuleSet, Plan), ConfigError>) {
+        let (rules, plan) = match result {
+            Ok(built) => built,
+            Err(error) => return self.refuse(releases, &error),
+        };
+        let revision = releases.revision;
+        if self.state.built(releases) == Use::Drop {
+            return;
+        }
+        let pairs = self.registry.pairs(&rules, &self.config.rules.guard, self.clock.now());
+        self.current.send_replace(Context { rules: Arc::new(rules), plan: Arc::new(plan), pairs });
+        tracing::info!(revision, "serving a new revision of the rule store");
+        self.keep();
+        self.say(true);
+    }
+
+    fn refuse(&mut self, releases: Releases, error: &ConfigError) {
+        let (revision, why) = (releases.revision, error.to_string());
+        if self.state.failed(releases, why.clone(), self.clock.now()) {
+            let served = self.state.served.revision;
+            tracing::error!(
+                revision,
+                served,
+                "a new revision of the rule store is refused, what serves goes on: {why}"
+            );
+        }
+        self.say(true);
+    }
+
+    /// Remembers what is served, for the next start.
+    fn keep(&mut self) {
+        // As the store has them: pins are kept by themselves.
+        if let Some(found) = self.found.as_ref().filter(|_| self.state.served == self.state.wanted) {
+            self.saved.releases = Some(found.clone());
+        }
+        if let Err(error) = self.saved.write(&self.config.ledger) {
+            tracing::warn!("cannot note what is served beside the ledger: {error}");
+        }
+    }
+
+    fn tripped(&mut self, pair: &Pair, why: String) {
+        let key = &pair.key;
+        tracing::error!(
+            event_version = key.events,
+            digest = %key.new,
+            "a guard has tripped, the component goes out of service: {why}. Repair what it did with: preflight \
+             quarantine replay PIPELINE --digest {}",
+            key.new
+        );
+        self.trips.add(Change::Trip { digest: key.new, events: key.events.clone() }, why);
+    }
+
+    /// Says what this worker is: to the store, and to whoever asks the process.
+    fn say(&mut self, running: bool) {
+        let now = self.clock.now();
+        self.said = now;
+        let worker = self.worker(running, now);
+        if let Err(error) = self.store.write_worker(&self.worker_id, &worker) {
+            // A store that cannot be written: then it lies beside the ledger, for `rules status --ledger`.
+            tracing::debug!("{error}");
+            if let Err(error) = worker.write(&self.config.ledger.join("worker.json")) {
+                tracing::debug!("{error}");
+            }
+        }
+        (self.on_worker)(&worker);
+    }
+
+    fn worker(&self, running: bool, now: Micros) -> Worker {
+        let context = self.current.borrow();
+        let refused = self.state.refused.as_ref().map(|refused| RefusedRevision {
+            revision: refused.releases.revision,
+            why: refused.why.clone(),
+            since: format_micros(refused.since),
+        });
+        Worker {
+            pipeline: self.config.name.clone(),
+            pid: std::process::id(),
+            at: format_micros(now),
+            running,
+            revision: context.rules.revision(),
+            event_versions: serving(&context.rules),
+            refused,
+            store_problem: self.store_problem.clone(),
+            pins: self.saved.pins.clone(),
+            comparisons: self.registry.report(now),
+        }
+    }
+}
+
+/// Makes a rule set of releases and holds it against the live tables.
+fn build(
+    config: &Config,
+    sandbox: &Arc<Sandbox>,
+    store: &RuleStore,
+    releases: &Releases,
+) -> Result<(RuleSet, Plan), ConfigError> {
+    let rules = loading::releases(config, sandbox, store, releases)?;
+    let (plan, new_tables) = plan_for(config, &rules, &inspect(config))?;
+    if let Some(table) = new_tables.first() {
+        return Err(Problem::new("warehouse", format!("table {} is gone", table.name)).into());
+    }
+    Ok((rules, plan))
+}

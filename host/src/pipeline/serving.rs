@@ -1,0 +1,114 @@
+//! What serves a run: the rules of now, the threads that judge with them and beside them, and the one that follows the
+//! rule store.
+
+use super::beside::{self, Besides, Registry, differences};
+use super::deliver::Delivery;
+use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
+use super::plan::Plan;
+use super::reload::{Begun, Follower, Message, follow};
+use super::run::{Options, RunError};
+use crate::config::Config;
+use crate::rules::{RuleSet, Sandbox};
+use crate::source::Batch;
+use std::sync::{Arc, mpsc};
+use tokio::sync::{mpsc as channel, watch};
+use tokio::task::JoinHandle;
+
+/// Everything that judges.
+pub(super) struct Serving {
+    evaluators: Evaluators,
+    current: watch::Receiver<Context>,
+    besides: Arc<Besides>,
+    follower: Option<Follower>,
+    differences: JoinHandle<()>,
+}
+
+impl Serving {
+    /// Starts the threads.
+    pub(super) async fn start(
+        config: &Config,
+        sandbox: &Arc<Sandbox>,
+        rules: Arc<RuleSet>,
+        plan: Arc<Plan>,
+        begun: Option<Begun>,
+        delivery: &Delivery,
+        options: &Options,
+    ) -> Result<Self, RunError> {
+        let mut registry = Registry::default();
+        let pairs = registry.pairs(&rules, &config.rules.guard, options.clock.now());
+        let context = Context { rules, plan, pairs };
+        let (messages, inbox) = mpsc::channel();
+        let (found, findings) = channel::unbounded_channel();
+        let tripped = messages.clone();
+        let besides = Besides::start(beside::Settings {
+            sandbox: Arc::clone(sandbox),
+            limits: config.limits.clone(),
+            isolation: config.rules.isolation,
+            clock: Arc::clone(&options.clock),
+            keep: config.rules.shadow.keep,
+            // Neither is awaited when the run ends by an error.
+            on_finding: Box::new(move |finding| drop(found.send(finding))),
+            on_trip: Box::new(move |pair, why| drop(tripped.send(Message::Tripped(Arc::clone(pair), why)))),
+        })
+        .map_err(RunError::Thread)?;
+        let besides = Arc::new(besides);
+        let evaluators =
+            Evaluators::start(sandbox, &config.limits, config.rules.isolation, config.threads, Some(&besides))
+                .map_err(RunError::Thread)?;
+        let (follower, current) = match begun {
+            None => (None, watch::channel(context).1),
+            Some(begun) => {
+                let id = delivery.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
+                let settings = follow::Settings {
+                    config: config.clone(),
+                    sandbox: Arc::clone(sandbox),
+                    begun,
+                    context,
+                    registry,
+                    worker_id: format!("{}-{id}", config.name),
+                    clock: Arc::clone(&options.clock),
+                    on_worker: Arc::clone(&options.on_worker),
+                };
+                let (follower, current) = Follower::start(settings, (messages, inbox)).map_err(RunError::Thread)?;
+                (Some(follower), current)
+            }
+        };
+        let (warehouse, name, table) =
+            (delivery.warehouse.clone(), config.name.clone(), config.rules.shadow.table.clone());
+        let differences = tokio::spawn(differences::write(warehouse, name, table, findings));
+        Ok(Self { evaluators, current, besides, follower, differences })
+    }
+
+    /// Hands a micro-batch to the threads, with the rules of now: it keeps them.
+    pub(super) fn submit(&self, batch: Batch) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
+        let context = self.current.borrow().clone();
+        self.evaluators.submit(batch, &context)
+    }
+
+    /// The threads that judge, for events that come another way.
+    pub(super) fn evaluators(&self) -> Evaluators {
+        self.evaluators.clone()
+    }
+
+    /// The rules of now, whenever they are asked for.
+    pub(super) fn context(&self) -> watch::Receiver<Context> {
+        self.current.clone()
+    }
+
+    /// Ends the threads: what is compared by then counts, and a guard that trips on it still rolls back.
+    pub(super) async fn finish(self) {
+        let Self { evaluators, besides, follower, differences, .. } = self;
+        drop(evaluators);
+        let ending = tokio::task::spawn_blocking(move || {
+            besides.finish();
+            if let Some(follower) = follower {
+                follower.finish();
+            }
+        });
+        for ended in [ending.await, differences.await] {
+            if let Err(error) = ended {
+                tracing::error!("a task of the run failed at its end: {error}");
+            }
+        }
+    }
+}

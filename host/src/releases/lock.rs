@@ -1,0 +1,58 @@
+//! The lock that whoever changes a rule store holds meanwhile. Readers need none: every file is replaced whole.
+
+use super::StoreError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long another's change is waited for. A change takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often is looked.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Held until it is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock of a store. The store must be there.
+    pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
+        Self::within(store, PATIENCE)
+    }
+
+    fn within(store: &Path, patience: Duration) -> Result<Self, StoreError> {
+        let path = store.join("lock");
+        let file = match OpenOptions::new().write(true).create(true).truncate(false).open(&path) {
+            Ok(file) => file,
+            Err(error) => return Err(StoreError::Io { path, error }),
+        };
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < patience => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(StoreError::Busy { path, waited: patience }),
+                Err(TryLockError::Error(error)) => return Err(StoreError::Io { path, error }),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_not_given_up_is_named() {
+        let store = tempfile::tempdir().unwrap();
+        let held = Lock::take(store.path()).unwrap();
+        let error = Lock::within(store.path(), Duration::ZERO).unwrap_err().to_string();
+        let path = store.path().join("lock").display().to_string();
+        assert!(error.starts_with(&path) && error.contains("another process is changing the store"), "{error}");
+        drop(held);
+        Lock::within(store.path(), Duration::ZERO).unwrap();
+    }
+}
