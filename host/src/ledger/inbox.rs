@@ -103,7 +103,8 @@ impl Inbox {
         for entry in entries {
             let name = entry?.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(".json"));
-            ids.extend(id.filter(|id| !id.starts_with('.') && !id.ends_with(".done")).map(str::to_owned));
+            let is_request = |id: &&str| !id.starts_with('.') && id.strip_suffix(".done").is_none();
+            ids.extend(id.filter(is_request).map(str::to_owned));
         }
         Ok(ids)
     }

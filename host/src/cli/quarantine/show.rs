@@ -4,7 +4,7 @@ use super::list::as_json;
 use super::{Whose, ended};
 use crate::cli::{Ended, output};
 use crate::time::format_micros;
-use crate::warehouse::events::{Filter, RowId, StoredEvent};
+use crate::warehouse::events::{Filter, Lack, RowId, StoredEvent};
 use anyhow::anyhow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -75,7 +75,7 @@ fn as_text(row: &StoredEvent) -> String {
     line("delivery attempt", event.delivery_attempt.map(|attempt| attempt.to_string()).as_deref());
     line("attributes", Some(&event.attributes_json()));
     line("size", meta.raw_size.map(|size| format!("{size} bytes")).as_deref());
-    line("not replayable", row.lacks.map(|lack| lack.as_str()));
+    line("not replayable", row.lacks.map(Lack::as_str));
     line("resolved", meta.resolved_at.as_deref());
     line("resolved by", meta.resolved_by.as_deref());
     text.push_str(&format!("\n{}\n", String::from_utf8_lossy(&event.payload)));

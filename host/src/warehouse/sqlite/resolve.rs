@@ -45,11 +45,10 @@ impl Marking {
             format!("SELECT {row_id} FROM {table} WHERE source_message_id = ?1 AND resolved_at IS NULL LIMIT 1");
         let moved: Option<i64> =
             transaction.prepare_cached(&moved)?.query_row([&row.message_id], |row| row.get(0)).optional()?;
-        match moved {
-            Some(id) => {
-                transaction.prepare_cached(&update)?.execute(params![at, by, id])?;
-            }
-            None => tracing::warn!(row = row.id, "a replayed row is no longer in quarantine"),
+        if let Some(id) = moved {
+            transaction.prepare_cached(&update)?.execute(params![at, by, id])?;
+        } else {
+            tracing::warn!(row = row.id, "a replayed row is no longer in quarantine");
         }
         Ok(())
     }
