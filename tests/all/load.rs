@@ -2,12 +2,11 @@
 
 use preflight::rules::cache::CodeCache;
 use preflight::rules::{Limits, LoadError, Sandbox, load};
+use preflight_tests::handmade::{component, contract};
 use preflight_tests::{Pipeline, paths};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
 
 const VALIDATE: &str = "(param i32 i32 i32 i32 i32 i32 i64) (result i32) unreachable";
 /// A manifest of zeros: no name, no versions, no columns.
@@ -33,20 +32,6 @@ fn says(refusal: &str, words: &[&str]) {
     for word in words {
         assert!(refusal.contains(word), "{word:?} is not in: {refusal}");
     }
-}
-
-/// A component written by hand: a world of the contract, and a core module for it.
-fn component(wit: &str, world: &str, module: &str) -> Vec<u8> {
-    let mut resolve = Resolve::default();
-    let package = resolve.push_str("rules.wit", wit).unwrap();
-    let world = resolve.select_world(&[package], Some(world)).unwrap();
-    let mut module = wat::parse_str(module).unwrap_or_else(|error| panic!("{error}"));
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-    ComponentEncoder::default().module(&module).unwrap().encode().unwrap_or_else(|error| panic!("{error:#}"))
-}
-
-fn contract() -> String {
-    fs::read_to_string(paths::root().join("wit/rules.wit")).unwrap()
 }
 
 /// A validator's core module by its functions.

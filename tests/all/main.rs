@@ -12,5 +12,7 @@ mod ledger;
 mod load;
 mod payloads;
 mod quarantine;
+mod releases;
 mod sandbox;
 mod source;
+mod swap;

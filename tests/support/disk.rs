@@ -52,6 +52,16 @@ impl SmallDisk {
         }
     }
 
+    /// Makes it read-only. False where that cannot be done: a root user that may not mount can write anywhere.
+    pub fn freeze(&self) -> bool {
+        let directory = self.directory.path();
+        if self.mounted {
+            return mount(directory, "remount,ro");
+        }
+        Command::new("chmod").args(["-R", "a-w"]).arg(directory).status().expect("chmod can be started");
+        std::fs::write(self.path("probe"), "").is_err()
+    }
+
     /// Makes room for later runs of a pipeline.
     #[must_use]
     pub fn emptied(&self, mut pipeline: Pipeline) -> Pipeline {
@@ -68,6 +78,8 @@ impl Drop for SmallDisk {
         if self.mounted {
             // A directory that stays mounted cannot be deleted, which the temporary directory does not report.
             Command::new("umount").arg(self.directory.path()).status().ok();
+        } else {
+            Command::new("chmod").args(["-R", "u+w"]).arg(self.directory.path()).status().ok();
         }
     }
 }

@@ -5,6 +5,7 @@
 mod check;
 mod component;
 mod inspect;
+mod operator;
 mod output;
 mod pack;
 mod quarantine;

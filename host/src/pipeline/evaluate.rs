@@ -87,7 +87,7 @@ struct Output {
 }
 
 impl Evaluators {
-    /// Starts the threads. What is to be judged beside goes to `besides`. They end when the last clone is dropped.
+    /// Starts the threads. They end when the last clone is dropped. Without `besides` nothing is compared.
     pub fn start(
         sandbox: &Arc<Sandbox>,
         limits: &Limits,
@@ -180,7 +180,7 @@ fn join(
 fn evaluate(judge: &mut Judge, job: &Job, besides: Option<&Besides>) -> Result<Output, SandboxError> {
     let mut assembler = Assembler::new(&job.context.plan);
     let pairs = &job.context.pairs;
-    let mut beside = besides.filter(|_| !pairs.is_empty()).map(|besides| (besides, besides.collector()));
+    let mut beside = besides.filter(|_| !pairs.is_empty()).map(Besides::collector);
     let mut originals = Vec::with_capacity(job.range.len());
     for index in job.range.clone() {
         let event = &job.batch[index];
@@ -188,7 +188,7 @@ fn evaluate(judge: &mut Judge, job: &Job, besides: Option<&Besides>) -> Result<O
         let index = u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events");
         let (rule, outcome) = match judged {
             Ok((served, opinion)) => {
-                if let Some((_, beside)) = &mut beside {
+                if let Some(beside) = &mut beside {
                     beside.note(pairs, served, index, event, &opinion);
                 }
                 (Some(served.rule.as_ref()), opinion.map_err(Rejection::from))
@@ -201,7 +201,7 @@ fn evaluate(judge: &mut Judge, job: &Job, besides: Option<&Besides>) -> Result<O
         originals.push(Original { event: Cow::Borrowed(event), version, rule });
     }
     judge.end_batch();
-    if let Some((besides, beside)) = beside {
+    if let (Some(besides), Some(beside)) = (besides, beside) {
         besides.submit(beside, &job.batch);
     }
     let mut frames: [Frames; 3] = Default::default();

@@ -33,7 +33,7 @@ pub(super) fn components(
                 rules.insert(version.clone(), rule);
             }
             Err(error) => {
-                problems.push(Problem::new(config.rules.key(version), format!("{}: {error}", path.display())))
+                problems.push(Problem::new(config.rules.key(version), format!("{}: {error}", path.display())));
             }
         }
     }

@@ -178,7 +178,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
-    let serving = Serving::start(config, &sandbox, rules, plan, begun, &delivery, options).await?;
+    let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
     let requests = requests(config, &serving, &delivery, options);
     let driven = drive(source, &serving, &delivery, options).await;
     let requested = requests.end().await;

@@ -1,5 +1,5 @@
-//! What serves a run: the rules of now, the threads that judge with them and beside them, and the one that follows the
-//! rule store.
+//! What serves a run: the rules of now and the threads that judge with them; with a rule store also those that judge
+//! beside and the one that follows the store.
 
 use super::beside::{self, Besides, Registry, differences};
 use super::deliver::Delivery;
@@ -18,8 +18,13 @@ use tokio::task::JoinHandle;
 pub(super) struct Serving {
     evaluators: Evaluators,
     current: watch::Receiver<Context>,
+    following: Option<Following>,
+}
+
+/// What a rule store needs.
+struct Following {
     besides: Arc<Besides>,
-    follower: Option<Follower>,
+    follower: Follower,
     differences: JoinHandle<()>,
 }
 
@@ -28,8 +33,7 @@ impl Serving {
     pub(super) async fn start(
         config: &Config,
         sandbox: &Arc<Sandbox>,
-        rules: Arc<RuleSet>,
-        plan: Arc<Plan>,
+        (rules, plan): (Arc<RuleSet>, Arc<Plan>),
         begun: Option<Begun>,
         delivery: &Delivery,
         options: &Options,
@@ -37,46 +41,18 @@ impl Serving {
         let mut registry = Registry::default();
         let pairs = registry.pairs(&rules, &config.rules.guard, options.clock.now());
         let context = Context { rules, plan, pairs };
-        let (messages, inbox) = mpsc::channel();
-        let (found, findings) = channel::unbounded_channel();
-        let tripped = messages.clone();
-        let besides = Besides::start(beside::Settings {
-            sandbox: Arc::clone(sandbox),
-            limits: config.limits.clone(),
-            isolation: config.rules.isolation,
-            clock: Arc::clone(&options.clock),
-            keep: config.rules.shadow.keep,
-            // Neither is awaited when the run ends by an error.
-            on_finding: Box::new(move |finding| drop(found.send(finding))),
-            on_trip: Box::new(move |pair, why| drop(tripped.send(Message::Tripped(Arc::clone(pair), why)))),
-        })
-        .map_err(RunError::Thread)?;
-        let besides = Arc::new(besides);
-        let evaluators =
-            Evaluators::start(sandbox, &config.limits, config.rules.isolation, config.threads, Some(&besides))
-                .map_err(RunError::Thread)?;
-        let (follower, current) = match begun {
+        let (following, current) = match begun {
             None => (None, watch::channel(context).1),
             Some(begun) => {
-                let id = delivery.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
-                let settings = follow::Settings {
-                    config: config.clone(),
-                    sandbox: Arc::clone(sandbox),
-                    begun,
-                    context,
-                    registry,
-                    worker_id: format!("{}-{id}", config.name),
-                    clock: Arc::clone(&options.clock),
-                    on_worker: Arc::clone(&options.on_worker),
-                };
-                let (follower, current) = Follower::start(settings, (messages, inbox)).map_err(RunError::Thread)?;
-                (Some(follower), current)
+                let (following, current) =
+                    Following::start(config, sandbox, begun, (context, registry), delivery, options).await?;
+                (Some(following), current)
             }
         };
-        let (warehouse, name, table) =
-            (delivery.warehouse.clone(), config.name.clone(), config.rules.shadow.table.clone());
-        let differences = tokio::spawn(differences::write(warehouse, name, table, findings));
-        Ok(Self { evaluators, current, besides, follower, differences })
+        let besides = following.as_ref().map(|following| &following.besides);
+        let evaluators = Evaluators::start(sandbox, &config.limits, config.rules.isolation, config.threads, besides)
+            .map_err(RunError::Thread)?;
+        Ok(Self { evaluators, current, following })
     }
 
     /// Hands a micro-batch to the threads, with the rules of now: it keeps them.
@@ -97,18 +73,57 @@ impl Serving {
 
     /// Ends the threads: what is compared by then counts, and a guard that trips on it still rolls back.
     pub(super) async fn finish(self) {
-        let Self { evaluators, besides, follower, differences, .. } = self;
-        drop(evaluators);
+        let Some(Following { besides, follower, differences }) = self.following else { return };
         let ending = tokio::task::spawn_blocking(move || {
             besides.finish();
-            if let Some(follower) = follower {
-                follower.finish();
-            }
+            follower.finish();
         });
         for ended in [ending.await, differences.await] {
             if let Err(error) = ended {
                 tracing::error!("a task of the run failed at its end: {error}");
             }
         }
+    }
+}
+
+impl Following {
+    async fn start(
+        config: &Config,
+        sandbox: &Arc<Sandbox>,
+        begun: Begun,
+        (context, registry): (Context, Registry),
+        delivery: &Delivery,
+        options: &Options,
+    ) -> Result<(Self, watch::Receiver<Context>), RunError> {
+        let (messages, inbox) = mpsc::channel();
+        let (found, findings) = channel::unbounded_channel();
+        let tripped = messages.clone();
+        let besides = Besides::start(beside::Settings {
+            sandbox: Arc::clone(sandbox),
+            limits: config.limits.clone(),
+            isolation: config.rules.isolation,
+            clock: Arc::clone(&options.clock),
+            keep: config.rules.shadow.keep,
+            // Neither is awaited when the run ends by an error.
+            on_finding: Box::new(move |finding| drop(found.send(finding))),
+            on_trip: Box::new(move |pair, why| drop(tripped.send(Message::Tripped(Arc::clone(pair), why)))),
+        })
+        .map_err(RunError::Thread)?;
+        let id = delivery.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
+        let settings = follow::Settings {
+            config: config.clone(),
+            sandbox: Arc::clone(sandbox),
+            begun,
+            context,
+            registry,
+            worker_id: format!("{}-{id}", config.name),
+            clock: Arc::clone(&options.clock),
+            on_worker: Arc::clone(&options.on_worker),
+        };
+        let (follower, current) = Follower::start(settings, (messages, inbox)).map_err(RunError::Thread)?;
+        let (pipeline, table) = (config.name.clone(), config.rules.shadow.table.clone());
+        let writing = differences::write(delivery.warehouse.clone(), pipeline, table, findings);
+        let following = Self { besides: Arc::new(besides), follower, differences: tokio::spawn(writing) };
+        Ok((following, current))
     }
 }

@@ -21,14 +21,14 @@ pub enum ChangeError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// Somebody else was faster.
-    #[error("the store is at revision {found}, not {expected}{}: look at it again with `preflight rules status`", said(.last.as_ref()))]
+    #[error("the store is at revision {found}, not {expected}{}: look at it again with `preflight rules status`", said(.last.as_deref()))]
     Moved {
         /// The revision that the change was meant for.
         expected: u64,
         /// The revision of now.
         found: u64,
         /// The change that made it.
-        last: Option<Changed>,
+        last: Option<Box<Changed>>,
     },
     /// The component is not in the store, or not whole.
     #[error("{digest} is not staged ({problem}): stage it first, with `preflight rules stage`")]
@@ -75,7 +75,7 @@ impl RuleStore {
         if let Some(expected) = expected
             && expected != now.revision
         {
-            return Err(ChangeError::Moved { expected, found: now.revision, last: now.change });
+            return Err(ChangeError::Moved { expected, found: now.revision, last: now.change.map(Box::new) });
         }
         let next = now.after(change, &format_micros(at), by, why)?;
         if let Some(digest) = change.goes_into_service() {

@@ -32,7 +32,13 @@ impl RuleStore {
     /// included), nor a worker that wrote within a day: components with their fixtures, files of workers, temporary
     /// files.
     pub fn garbage(&self, keep: u64, now: Micros) -> Result<Vec<Garbage>, StoreError> {
-        let needed = needed(&self.releases()?, &self.history()?, &self.workers()?, keep, now);
+        let workers = self.workers()?;
+        // It may need a component, and does not say which.
+        let alive = |path: &Path| written(path).is_some_and(|written| now.saturating_sub(written) < DAY);
+        if let Some((_, error)) = workers.unreadable.into_iter().find(|(path, _)| alive(path)) {
+            return Err(error);
+        }
+        let needed = needed(&self.releases()?, &self.history()?, &workers.known, keep, now);
         let mut garbage = Vec::new();
         let root = self.directory();
         // A component before its fixtures: one that is there always has them.

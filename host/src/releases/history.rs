@@ -9,8 +9,8 @@ use super::store::{RuleStore, StoreError};
 use crate::digest::Digest;
 use crate::files;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// A line of the history.
@@ -60,11 +60,7 @@ impl RuleStore {
     /// The history, oldest first. A last line that is cut off is left out: the next change repairs it.
     pub fn history(&self) -> Result<Vec<Record>, StoreError> {
         let path = self.history_path();
-        let content = match std::fs::read(&path) {
-            Ok(content) => content,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && self.directory().is_dir() => return Ok(Vec::new()),
-            Err(error) => return Err(StoreError::Io { path, error }),
-        };
+        let content = self.if_there(&path)?.unwrap_or_default();
         let whole = &content[..whole_lines(&content)];
         let lines = whole.split_inclusive(|byte| *byte == b'\n').enumerate();
         lines
@@ -80,11 +76,7 @@ impl RuleStore {
     /// Cuts half a last line, and adds the line of the last change if it is missing.
     pub(super) fn complete_history(&self, lock: &Lock, now: &Releases) -> Result<(), StoreError> {
         let path = self.history_path();
-        let mut content = Vec::new();
-        match File::open(&path).and_then(|mut file| file.read_to_end(&mut content)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(StoreError::Io { path, error }),
-            _ => {}
-        }
+        let content = self.if_there(&path)?.unwrap_or_default();
         let whole = whole_lines(&content);
         if whole < content.len() {
             tracing::warn!(path = %path.display(), "the last line of the history was cut off; it is written anew");

@@ -2,6 +2,7 @@
 
 use super::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +28,9 @@ impl Lock {
         let path = store.join("lock");
         let file = match OpenOptions::new().write(true).create(true).truncate(false).open(&path) {
             Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(StoreError::Missing { path: store.to_owned() });
+            }
             Err(error) => return Err(StoreError::Io { path, error }),
         };
         let begun = Instant::now();

@@ -28,7 +28,7 @@ pub mod model;
 pub mod stage;
 pub mod store;
 pub mod worker;
-mod workers;
+pub mod workers;
 
 pub use change::{Change, Refusal};
 pub use commit::ChangeError;

@@ -34,6 +34,12 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
+    /// There is no such directory.
+    #[error("{}: there is no rule store here; `preflight rules stage` makes one", .path.display())]
+    Missing {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Another process holds its lock.
     #[error("{}: another process is changing the store, and has not ended within {} s: try again", .path.display(), .waited.as_secs())]
     Busy {
@@ -72,14 +78,10 @@ impl RuleStore {
     /// The releases of now. A directory without `releases.toml` has none, at revision 0.
     pub fn releases(&self) -> Result<Releases, StoreError> {
         let path = self.releases_path();
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && self.directory.is_dir() => {
-                return Ok(Releases::default());
-            }
-            Err(error) => return Err(StoreError::Io { path, error }),
-        };
-        toml::from_str(&text).map_err(|error| StoreError::Damaged { path, what: error.to_string() })
+        let Some(text) = self.if_there(&path)? else { return Ok(Releases::default()) };
+        let damaged = |what| StoreError::Damaged { path: path.clone(), what };
+        let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
+        toml::from_str(&text).map_err(|error| damaged(error.to_string()))
     }
 
     /// The bytes of a component, which have its digest.
@@ -108,7 +110,7 @@ impl RuleStore {
         let mut files = Vec::new();
         for entry in entries {
             let path = entry.map_err(StoreError::io(&directory))?.path();
-            if path.extension().is_some_and(|extension| extension == "ndjson") && !is_temporary(&path) {
+            if path.extension().is_some_and(|extension| extension == "ndjson") {
                 files.push(path);
             }
         }
@@ -128,12 +130,34 @@ impl RuleStore {
 
     /// Every component that is staged, in order of digest. Their content is not looked at.
     pub fn staged(&self) -> Result<Vec<Digest>, StoreError> {
+        self.must_be_there()?;
         let mut staged: Vec<Digest> = entries(&self.directory.join("components"))?
             .iter()
             .filter_map(|path| path.file_name()?.to_str()?.strip_suffix(".wasm")?.parse().ok())
             .collect();
         staged.sort_unstable();
         Ok(staged)
+    }
+
+    /// The content of a file of the store; none if the store has no such file.
+    pub(super) fn if_there(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+        match std::fs::read(path) {
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.must_be_there().map(|()| None),
+            Err(error) => Err(StoreError::Io { path: path.to_owned(), error }),
+        }
+    }
+
+    /// Whether there is such a directory.
+    pub(super) fn must_be_there(&self) -> Result<(), StoreError> {
+        match self.directory.metadata() {
+            Ok(metadata) if metadata.is_dir() => Ok(()),
+            Ok(_) => Err(StoreError::Missing { path: self.directory.clone() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::Missing { path: self.directory.clone() })
+            }
+            Err(error) => Err(StoreError::Io { path: self.directory.clone(), error }),
+        }
     }
 
     pub(super) fn releases_path(&self) -> PathBuf {

@@ -1,9 +1,18 @@
 //! `workers/*.json`: what the workers that read a store say of themselves.
 
-use super::store::{RuleStore, StoreError, entries, is_temporary};
+use super::store::{RuleStore, StoreError, entries};
 use super::worker::Worker;
 use crate::files::{self, Prepared};
 use std::path::{Path, PathBuf};
+
+/// The workers of a store.
+#[derive(Debug, Default)]
+pub struct Workers {
+    /// What they say, by id.
+    pub known: Vec<(String, Worker)>,
+    /// Files that cannot be read, and why: those of another version of the program, or somebody's own.
+    pub unreadable: Vec<(PathBuf, StoreError)>,
+}
 
 impl RuleStore {
     /// Writes what a worker says of itself. `id` is the name of its file, without a path and `.json`.
@@ -13,17 +22,14 @@ impl RuleStore {
         worker.write(&directory.join(format!("{id}.json")))
     }
 
-    /// What every worker last said, by id. A file that cannot be read is left out, with a warning.
-    pub fn workers(&self) -> Result<Vec<(String, Worker)>, StoreError> {
-        let mut workers = Vec::new();
+    /// What every worker last said.
+    pub fn workers(&self) -> Result<Workers, StoreError> {
+        let mut workers = Workers::default();
         for path in entries(&self.workers_path())? {
             let Some(id) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".json")) else { continue };
-            if is_temporary(&path) {
-                continue;
-            }
             match Worker::read(&path) {
-                Ok(worker) => workers.push((id.to_owned(), worker)),
-                Err(error) => tracing::warn!("a worker's file is left out: {error}"),
+                Ok(worker) => workers.known.push((id.to_owned(), worker)),
+                Err(error) => workers.unreadable.push((path, error)),
             }
         }
         Ok(workers)

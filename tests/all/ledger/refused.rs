@@ -63,7 +63,7 @@ async fn commit_batches(pipeline: &Pipeline) {
     let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), Duration::ZERO);
     let evaluators =
         Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, None).unwrap();
-    let context = Context { rules: prepared.rules, plan, pairs: Arc::default() };
+    let context = Context { rules: prepared.rules, plan, pairs: [].into() };
     for (batch, kinds) in BATCHES.into_iter().enumerate() {
         let lines: String = kinds.split(' ').enumerate().map(|(at, kind)| line(kind, batch * 10 + at)).collect();
         let events = events::from_lines(&format!("batch-{batch}"), &lines);

@@ -2,6 +2,7 @@
 
 mod crash;
 mod list;
+mod promoted;
 mod refusals;
 mod replay;
 mod running;

@@ -118,6 +118,19 @@ fn a_request_whose_command_was_stopped_is_not_carried_out() {
 }
 
 #[test]
+fn an_inbox_that_cannot_be_used_is_told_and_the_worker_goes_on() {
+    let (pipeline, mut run, mut stdin) = working(2);
+    fs::write(inbox(&pipeline), "in the way").unwrap();
+    run.wait_for_log("the inbox of the ledger cannot be read");
+    let asked = pipeline.quarantine("replay", &["--all"]).expect(1);
+    assert!(asked.stderr.contains("the inbox of the ledger cannot be used"), "{}", asked.stderr);
+    stdin.write_all(of_version_2("LIVE", 1).as_bytes()).unwrap();
+    run.wait_until(|| tables::newest_rowid(&pipeline.database(), "fact_bookings") == Some(2));
+    fs::remove_file(inbox(&pipeline)).unwrap();
+    assert_eq!(replay(&pipeline, &["--all"])["accepted"], 2);
+}
+
+#[test]
 fn a_replay_goes_on_by_itself_when_the_worker_ends() {
     for signal in [Signal::TERM, Signal::KILL] {
         let (pipeline, run, _stdin) = working(5);

@@ -1,6 +1,7 @@
 //! `preflight quarantine replay`: rows are judged again, and what passes leaves quarantine.
 
 use super::{FilterArgs, Whose};
+use crate::cli::operator::operator;
 use crate::cli::{Ended, output};
 use crate::pipeline::RunError;
 use crate::pipeline::replay::report::ReplayReport;
@@ -41,7 +42,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Ended {
         Ok(runtime) => runtime,
         Err(error) => return Ended::Broken(anyhow!("cannot start: {error}")),
     };
-    let wanted = Wanted { filter, by: format!("replay {}", who()) };
+    let wanted = Wanted { filter, by: format!("replay {}", operator()) };
     let result = runtime.block_on(async {
         if args.dry_run {
             return command::rehearse(&config, wanted, &SystemClock).await;
@@ -58,15 +59,6 @@ pub(super) fn replay(args: &ReplayArgs) -> Ended {
         Err(error) => return Ended::Broken(error.into()),
     }
     Ended::Done
-}
-
-/// Who calls this command, as user@host.
-fn who() -> String {
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok().filter(|user| !user.is_empty()));
-    let user = user.unwrap_or_else(|| rustix::process::getuid().as_raw().to_string());
-    let host =
-        std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
-    format!("{user}@{}", host.as_deref().map_or("localhost", str::trim))
 }
 
 fn as_text(report: &ReplayReport) -> String {

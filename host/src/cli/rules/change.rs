@@ -1,7 +1,8 @@
 //! The commands that change the releases.
 
-use super::wait::{self, Answer};
-use super::{StoreArgs, not_changed, now, operator};
+use super::wait;
+use super::{StoreArgs, not_changed, now};
+use crate::cli::operator::operator;
 use crate::cli::{Ended, component, output};
 use crate::config::units;
 use crate::digest::Digest;
@@ -161,13 +162,15 @@ impl ChangeArgs {
         } else {
             output::print(&answers.iter().map(|answer| format!("{answer}\n")).collect::<String>());
         }
-        if !answers.iter().any(Answer::refuses) {
-            return Ended::Done;
+        match answers.iter().filter(|answer| answer.refuses()).count() {
+            0 => Ended::Done,
+            refusing => Ended::Broken(anyhow!(
+                "revision {} is made, but {refusing} of {} workers refuse it: {}",
+                releases.revision,
+                answers.len(),
+                way_back(change)
+            )),
         }
-        Ended::Broken(anyhow!(
-            "revision {} is made, but not every worker takes it; `preflight rules rollback` or another change ends that",
-            releases.revision
-        ))
     }
 }
 
@@ -180,6 +183,17 @@ fn fits(store: &RuleStore, digest: &Digest, events: &str) -> anyhow::Result<()> 
         bail!("{} ({digest}) judges event versions {}, not {events:?}", rule.label, versions.join(", "));
     }
     Ok(())
+}
+
+/// What takes a change back.
+fn way_back(change: &Change) -> String {
+    let events = change.events();
+    match change {
+        Change::Promote { .. } => format!("`preflight rules rollback --events {events}` goes back"),
+        Change::Shadow { .. } => format!("`preflight rules shadow --off --events {events}` takes it back"),
+        Change::Canary { .. } => format!("`preflight rules canary --off --events {events}` takes it back"),
+        _ => "promote a component that they take".to_owned(),
+    }
 }
 
 /// The change in words.

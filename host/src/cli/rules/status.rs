@@ -7,6 +7,7 @@ use crate::cli::{Ended, output};
 use crate::digest::Digest;
 use crate::releases::model::{Changed, Guarded, Held};
 use crate::releases::worker::{Life, Worker};
+use crate::releases::workers::Workers;
 use crate::releases::{Record, Roles, RuleStore, StoreError};
 use crate::time::Micros;
 use clap::Args;
@@ -117,7 +118,8 @@ fn look(store: &RuleStore, ledgers: &[PathBuf], now: Micros) -> Result<Status, S
     });
     let names = Names::of(history);
     let mut staged = store.staged()?;
-    let mut workers = store.workers()?;
+    let Workers { known: mut workers, unreadable } = store.workers()?;
+    problems.extend(unreadable.iter().map(|(_, error)| error.to_string()));
     for ledger in ledgers {
         workers.push((ledger.display().to_string(), Worker::read(&ledger.join("worker.json"))?));
     }

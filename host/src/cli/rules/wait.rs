@@ -65,7 +65,7 @@ pub(super) fn answers(store: &RuleStore, revision: u64, patience: Duration) -> V
     let mut asked: Vec<String> = Vec::new();
     loop {
         // A store that cannot be read just now is no answer of anybody; nor is it a failure of the change.
-        let workers = store.workers().unwrap_or_default();
+        let workers = store.workers().map(|workers| workers.known).unwrap_or_default();
         let time = now();
         for (id, worker) in &workers {
             if worker.life(time) == Life::Running && worker.revision.is_some() && !asked.contains(id) {
@@ -105,17 +105,17 @@ mod tests {
         answer("w", &worker, 7, 1_000_000).expect("it serves a revision").word
     }
 
-    fn refused(revision: u64) -> Option<RefusedRevision> {
-        Some(RefusedRevision { revision, why: "no".into(), since: String::new() })
+    fn refused(revision: u64) -> RefusedRevision {
+        RefusedRevision { revision, why: "no".into(), since: String::new() }
     }
 
     #[test]
     fn only_what_a_worker_says_to_this_revision_or_a_later_one_counts() {
         assert_eq!(word(|_| {}), Word::None);
         assert_eq!(word(|worker| worker.revision = Some(7)), Word::Taken);
-        assert_eq!(word(|worker| (worker.revision, worker.refused) = (Some(7), refused(8))), Word::Taken);
-        assert_eq!(word(|worker| worker.refused = refused(7)), Word::Refused { why: "no".into() });
-        assert_eq!(word(|worker| worker.refused = refused(6)), Word::None);
+        assert_eq!(word(|worker| (worker.revision, worker.refused) = (Some(7), Some(refused(8)))), Word::Taken);
+        assert_eq!(word(|worker| worker.refused = Some(refused(7))), Word::Refused { why: "no".into() });
+        assert_eq!(word(|worker| worker.refused = Some(refused(6))), Word::None);
         assert_eq!(word(|worker| worker.running = false), Word::Gone);
         assert_eq!(word(|worker| worker.at = format_micros(-5_000_000)), Word::Gone);
     }

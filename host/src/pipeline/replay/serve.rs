@@ -98,6 +98,7 @@ impl Server {
         if let Err(error) = tidied {
             tracing::warn!("old answers cannot be deleted: {error}");
         }
+        let mut failing = false;
         loop {
             tokio::select! {
                 biased;
@@ -105,35 +106,41 @@ impl Server {
                 () = tokio::time::sleep(LOOK) => {}
             }
             while !ending.requested() {
-                let Some(taken) = self.take().await else { break };
+                let Some(taken) = self.take(&mut failing).await else { break };
                 failpoint::pass(failpoint::REQUEST_TAKEN);
                 self.carry_out(taken, ending).await?;
             }
         }
     }
 
-    async fn take(&self) -> Option<Taken> {
+    /// The next request. That the inbox cannot be read is said once, until it can.
+    async fn take(&self, failing: &mut bool) -> Option<Taken> {
         let inbox = Arc::clone(&self.inbox);
         let look = move || inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
         let looked = tokio::task::spawn_blocking(look).await;
-        looked.unwrap_or_else(|error| Err(io::Error::other(error))).unwrap_or_else(|error| {
-            tracing::warn!("the inbox of the ledger cannot be read: {error}");
-            None
-        })
+        match looked.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(taken) => {
+                *failing = false;
+                taken
+            }
+            Err(error) => {
+                if !std::mem::replace(failing, true) {
+                    tracing::warn!("the inbox of the ledger cannot be read: {error}");
+                }
+                None
+            }
+        }
     }
 
     async fn carry_out(&self, taken: Taken, ending: &Stop) -> Result<(), ReplayError> {
         let result = match serde_json::from_str(&taken.text) {
-            Ok(Request::Replay(wanted)) if taken.is_waited_for() => self.replay(wanted, &taken, ending).await,
-            Ok(Request::Replay(_)) => {
-                tracing::info!("a request was left undone: the command that made it has ended");
-                return Ok(());
-            }
-            Err(error) => Ok(Answer::Failed(format!("this is no request that this version knows: {error}"))),
+            Ok(Request::Replay(wanted)) => self.replay(wanted, &taken, ending).await,
+            Err(error) => Ok(Some(Answer::Failed(format!("this is no request that this version knows: {error}")))),
         };
         failpoint::pass(failpoint::REQUEST_DONE);
         let (answer, ends) = match result {
-            Ok(answer) => (answer, Ok(())),
+            Ok(None) => return Ok(()),
+            Ok(Some(answer)) => (answer, Ok(())),
             Err(error) => (Answer::Failed(error.to_string()), if error.is_its_own() { Ok(()) } else { Err(error) }),
         };
         if let Err(error) = taken.answer(&answer) {
@@ -142,10 +149,15 @@ impl Server {
         ends
     }
 
-    async fn replay(&self, wanted: Wanted, taken: &Taken, ending: &Stop) -> Result<Answer, ReplayError> {
+    /// Replays until nothing is left, or the worker ends, or nobody waits for it any more: then there is no answer.
+    async fn replay(&self, wanted: Wanted, taken: &Taken, ending: &Stop) -> Result<Option<Answer>, ReplayError> {
         tracing::info!(by = wanted.by, "replaying quarantine");
         let mut replay = Replay::open(self.quarantine.clone(), wanted, false).await?;
         loop {
+            if !taken.is_waited_for() {
+                tracing::info!("a request was left undone: the command that made it has ended");
+                return Ok(None);
+            }
             let means = Means {
                 evaluators: &self.evaluators,
                 context: self.context.borrow().clone(),
@@ -155,10 +167,10 @@ impl Server {
             if !replay.turn(&means).await? {
                 let report = replay.report().clone();
                 tracing::info!(selected = report.selected, accepted = report.accepted, "replayed quarantine");
-                return Ok(Answer::Done(report));
+                return Ok(Some(Answer::Done(report)));
             }
-            if ending.requested() || !taken.is_waited_for() {
-                return Ok(Answer::Begun { report: replay.report().clone(), after: replay.after() });
+            if ending.requested() {
+                return Ok(Some(Answer::Begun { report: replay.report().clone(), after: replay.after() }));
             }
         }
     }

@@ -29,7 +29,7 @@ fn rollback() -> Change {
 }
 
 /// The releases after these changes, each at the second of its place.
-fn after<const N: usize>(changes: [Change; N]) -> Releases {
+fn after<const N: usize>(changes: &[Change; N]) -> Releases {
     changes.iter().enumerate().fold(Releases::default(), |releases, (second, change)| {
         releases.after(change, &format!("{second}"), "ana@host", "why").unwrap_or_else(|error| panic!("{error}"))
     })
@@ -48,7 +48,7 @@ fn refused(releases: &Releases, change: &Change, words: &str) {
 
 #[test]
 fn a_change_counts_the_revision_up_and_says_what_it_was() {
-    let releases = after([promote("a"), promote("b")]);
+    let releases = after(&[promote("a"), promote("b")]);
     assert_eq!(releases.revision, 2);
     let change = releases.change.unwrap();
     assert_eq!((change.at.as_str(), change.by.as_str(), change.why.as_str()), ("1", "ana@host", "why"));
@@ -57,7 +57,7 @@ fn a_change_counts_the_revision_up_and_says_what_it_was() {
 
 #[test]
 fn the_first_promotion_of_an_event_version_has_nothing_to_be_compared_with() {
-    let releases = after([promote("a")]);
+    let releases = after(&[promote("a")]);
     let expected = Roles { active: digest("a"), previous: None, guard: None, shadow: None, canary: None };
     assert_eq!(roles(&releases), &expected);
     refused(
@@ -69,7 +69,7 @@ fn the_first_promotion_of_an_event_version_has_nothing_to_be_compared_with() {
 
 #[test]
 fn a_promotion_is_guarded_against_what_was_active() {
-    let releases = after([promote("a"), promote("b")]);
+    let releases = after(&[promote("a"), promote("b")]);
     let guard = Some(Guarded { promoted_at: "1".into(), expect_rejects: false });
     assert_eq!((roles(&releases).active, roles(&releases).previous), (digest("b"), Some(digest("a"))));
     assert_eq!(roles(&releases).guard, guard);
@@ -78,46 +78,46 @@ fn a_promotion_is_guarded_against_what_was_active() {
 
 #[test]
 fn a_promotion_ends_its_own_shadow_and_every_canary() {
-    let ended = after([promote("a"), shadow("b", 1.0), canary("c", 1.0), promote("b")]);
+    let ended = after(&[promote("a"), shadow("b", 1.0), canary("c", 1.0), promote("b")]);
     assert_eq!((&roles(&ended).shadow, &roles(&ended).canary), (&None, &None));
-    let goes_on = after([promote("a"), shadow("c", 1.0), promote("b")]);
+    let goes_on = after(&[promote("a"), shadow("c", 1.0), promote("b")]);
     assert_eq!(roles(&goes_on).shadow.as_ref().unwrap().digest, digest("c"));
 }
 
 #[test]
 fn a_rollback_goes_to_previous_once_and_is_not_guarded() {
-    let releases = after([promote("a"), promote("b"), canary("c", 1.0), rollback()]);
+    let releases = after(&[promote("a"), promote("b"), canary("c", 1.0), rollback()]);
     let expected = Roles { active: digest("a"), previous: None, guard: None, shadow: None, canary: None };
     assert_eq!(roles(&releases), &expected);
     refused(&releases, &rollback(), "no previous component");
-    refused(&after([promote("a")]), &rollback(), "no previous component");
+    refused(&after(&[promote("a")]), &rollback(), "no previous component");
 }
 
 #[test]
 fn a_rollback_does_not_leave_the_active_component_beside_itself() {
-    let releases = after([promote("a"), promote("b"), shadow("a", 5.0), rollback()]);
+    let releases = after(&[promote("a"), promote("b"), shadow("a", 5.0), rollback()]);
     assert_eq!(roles(&releases).shadow, None);
 }
 
 #[test]
 fn a_shadow_and_a_canary_stand_beside_another_component_until_they_are_taken_away() {
-    let base = after([promote("a")]);
+    let base = after(&[promote("a")]);
     for change in [shadow("a", 1.0), canary("a", 1.0)] {
         refused(&base, &change, "active for event version 1 already");
     }
     let (shadow_off, canary_off) = (Change::ShadowOff { events: "1".into() }, Change::CanaryOff { events: "1".into() });
     refused(&base, &shadow_off, "has no shadow");
     refused(&base, &canary_off, "has no canary");
-    let both = after([promote("a"), shadow("b", 100.0), canary("c", 5.0), canary("c", 20.0)]);
+    let both = after(&[promote("a"), shadow("b", 100.0), canary("c", 5.0), canary("c", 20.0)]);
     assert_eq!(roles(&both).shadow, Some(Shadow { digest: digest("b"), sample: 100.0 }));
     assert_eq!(roles(&both).canary, Some(Canary { digest: digest("c"), percent: 20.0, expect_rejects: true }));
-    let neither = after([promote("a"), shadow("b", 100.0), canary("c", 5.0), shadow_off, canary_off]);
+    let neither = after(&[promote("a"), shadow("b", 100.0), canary("c", 5.0), shadow_off, canary_off]);
     assert_eq!(neither.release, base.release);
 }
 
 #[test]
 fn shares_are_percentages() {
-    let base = after([promote("a")]);
+    let base = after(&[promote("a")]);
     for wrong in [0.0, -1.0, 100.1, f64::NAN, f64::INFINITY] {
         refused(&base, &shadow("b", wrong), "--sample must be above 0");
         refused(&base, &canary("b", wrong), "--percent must be above 0");
@@ -140,7 +140,7 @@ fn only_a_promotion_begins_an_event_version() {
 
 #[test]
 fn a_retired_event_version_is_served_by_nobody_and_can_begin_anew() {
-    let releases = after([promote("a"), promote("b"), Change::Retire { events: "1".into() }]);
+    let releases = after(&[promote("a"), promote("b"), Change::Retire { events: "1".into() }]);
     assert!(releases.release.is_empty());
     assert_eq!(releases.revision, 3);
     let again = releases.after(&promote("a"), "", "", "").unwrap();
@@ -149,7 +149,7 @@ fn a_retired_event_version_is_served_by_nobody_and_can_begin_anew() {
 
 #[test]
 fn a_guard_that_trips_rolls_back_and_holds_the_component() {
-    let releases = after([promote("a"), promote("b"), trip("b")]);
+    let releases = after(&[promote("a"), promote("b"), trip("b")]);
     let expected = Roles { active: digest("a"), previous: None, guard: None, shadow: None, canary: None };
     assert_eq!(roles(&releases), &expected);
     let held = Held { since: "2".into(), events: "1".into(), why: "why".into() };
@@ -166,7 +166,7 @@ fn a_guard_that_trips_rolls_back_and_holds_the_component() {
 
 #[test]
 fn a_guard_that_trips_on_a_canary_leaves_what_is_active() {
-    let releases = after([promote("a"), promote("b"), canary("c", 1.0), trip("c")]);
+    let releases = after(&[promote("a"), promote("b"), canary("c", 1.0), trip("c")]);
     assert_eq!((roles(&releases).active, roles(&releases).previous), (digest("b"), Some(digest("a"))));
     assert_eq!(roles(&releases).canary, None);
     assert!(roles(&releases).guard.is_some(), "the promotion is guarded still");
@@ -176,8 +176,8 @@ fn a_guard_that_trips_on_a_canary_leaves_what_is_active() {
 #[test]
 fn a_guard_does_not_touch_what_it_does_not_watch() {
     // Active without a promotion that is guarded: the first one, or the target of a rollback.
-    refused(&after([promote("a")]), &trip("a"), "no longer in service");
-    let back = after([promote("a"), promote("b"), rollback()]);
+    refused(&after(&[promote("a")]), &trip("a"), "no longer in service");
+    let back = after(&[promote("a"), promote("b"), rollback()]);
     refused(&back, &trip("a"), "no longer in service");
     refused(&back, &trip("b"), "no longer in service");
 }

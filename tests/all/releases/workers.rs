@@ -1,0 +1,132 @@
+//! What the workers say, and what a change makes of it.
+
+use preflight::releases::worker::{Comparison, Pin, RefusedRevision, Sample, Worker};
+use preflight::time::{Clock, SystemClock, format_micros};
+use preflight_tests::Store;
+use serde_json::json;
+use std::thread;
+
+/// A worker that runs and serves a revision.
+fn worker(revision: u64) -> Worker {
+    Worker {
+        pipeline: "bookings".into(),
+        pid: 7,
+        at: format_micros(SystemClock.now()),
+        running: true,
+        revision: Some(revision),
+        ..Worker::default()
+    }
+}
+
+fn refusing(revision: u64) -> Worker {
+    let refused = RefusedRevision { revision, why: "a column is missing".into(), since: "then".into() };
+    Worker { refused: Some(refused), ..worker(0) }
+}
+
+#[test]
+fn a_change_waits_until_every_worker_serves_it() {
+    let (store, [a]) = Store::with(["a"]);
+    store.open().write_worker("w", &worker(0)).unwrap();
+    let answer = thread::scope(|scope| {
+        let command = scope.spawn(|| store.run(&format!("promote {a} --events 1 --wait 1m --json")));
+        // The worker takes the revision once it is there.
+        while store.releases().revision == 0 {
+            thread::yield_now();
+        }
+        store.open().write_worker("w", &worker(1)).unwrap();
+        command.join().unwrap()
+    });
+    assert_eq!(answer.expect(0).json()["workers"], json!([{ "worker": "w", "serves": 1, "answer": "taken" }]));
+}
+
+#[test]
+fn a_worker_that_refuses_makes_the_command_fail_and_the_change_stays() {
+    let (store, [a, b]) = Store::with(["a", "b"]);
+    store.promote(a);
+    store.open().write_worker("good", &worker(9)).unwrap();
+    store.open().write_worker("bad", &refusing(9)).unwrap();
+    let ended = store.run(&format!("promote {b} --events 1")).expect(1);
+    for words in ["worker good: serves revision 9", "worker bad: stays with revision 0: a column is missing"] {
+        assert!(ended.stdout.contains(words), "{}", ended.stdout);
+    }
+    let words = "revision 2 is made, but 1 of 2 workers refuse it: `preflight rules rollback --events 1` goes back";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    assert_eq!(store.releases().release["1"].validator.active, b);
+    let ended = store.run("rollback --events 1 --json").expect(1);
+    assert_eq!(
+        ended.json()["workers"][0],
+        json!({ "worker": "bad", "serves": 0, "answer": "refused", "why": "a column is missing" })
+    );
+}
+
+#[test]
+fn a_worker_that_says_nothing_is_not_waited_for_longer_than_asked() {
+    let (store, [a]) = Store::with(["a"]);
+    store.open().write_worker("slow", &worker(0)).unwrap();
+    let gone = Worker { at: "2026-01-01T00:00:00Z".into(), ..worker(0) };
+    store.open().write_worker("gone", &gone).unwrap();
+    let ended_itself = Worker { running: false, ..worker(0) };
+    store.open().write_worker("ended", &ended_itself).unwrap();
+    let no_store = Worker { revision: None, ..worker(0) };
+    store.open().write_worker("file", &no_store).unwrap();
+    let ended = store.run(&format!("promote {a} --events 1 --wait 0s")).expect(0);
+    assert!(ended.stdout.ends_with("active\nworker slow: has not answered yet, it serves revision 0\n"), "{ended:?}");
+}
+
+#[test]
+fn the_status_shows_all_that_a_worker_says() {
+    let (store, [a, b]) = Store::with(["a", "b"]);
+    store.promote(a);
+    let compared = Comparison {
+        events: "1".into(),
+        kind: "shadow".into(),
+        old: a,
+        new: b,
+        pairs: 1_000,
+        skipped: 3,
+        differences: [("accept→reject SCHEMA_VALIDATION".to_owned(), 2)].into(),
+        samples: vec![Sample {
+            message_id: "m-1".into(),
+            kind: "accept→reject SCHEMA_VALIDATION".into(),
+            old: "accept {}".into(),
+            new: "reject x".into(),
+        }],
+        guard: Some("watching".into()),
+    };
+    let full = Worker {
+        store_problem: Some("it went away".into()),
+        pins: vec![Pin { events: "1".into(), held: b, why: "12 faults".into() }],
+        comparisons: vec![compared],
+        ..refusing(2)
+    };
+    store.open().write_worker("w", &full).unwrap();
+    store.open().write_worker("z", &Worker { at: "2026-01-01T00:00:00Z".into(), ..worker(1) }).unwrap();
+    let ledger = store.path().with_file_name("ledger");
+    std::fs::create_dir(&ledger).unwrap();
+    Worker { running: false, ..worker(1) }.write(&ledger.join("worker.json")).unwrap();
+    std::fs::write(store.path().join("workers/broken.json"), "{").unwrap();
+
+    let text = store.run("status --ledger ledger").expect(0).stdout;
+    for words in [
+        "worker w (pipeline bookings, process 7): serves revision 0",
+        "refuses revision 2 since then: a column is missing",
+        "cannot read the store: it went away",
+        "out of service for event version 1: 12 faults",
+        "beside",
+        "1000 events judged by both, 3 skipped under load; guard: watching",
+        "accept→reject SCHEMA_VALIDATION: 2",
+        "m-1 (accept→reject SCHEMA_VALIDATION): accept {} | reject x",
+        "worker z (pipeline bookings, process 7): silent since 2026-01-01T00:00:00Z",
+        "worker ledger (pipeline bookings, process 7): ended at",
+        "problem: ",
+        "workers/broken.json: ",
+    ] {
+        assert!(text.contains(words), "{words} is not in:\n{text}");
+    }
+    let status = store.run("status --ledger ledger --json").expect(0).json();
+    let lives = status["workers"].as_array().unwrap().iter().map(|worker| (&worker["id"], &worker["life"]));
+    let expected = [("w", "running"), ("z", "silent"), ("ledger", "ended")];
+    assert!(lives.eq(expected.iter().map(|(id, life)| (id, life))), "{status}");
+    assert_eq!(status["workers"][0]["comparisons"][0]["pairs"], 1_000);
+    store.run("status --ledger nowhere").expect(1);
+}
