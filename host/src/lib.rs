@@ -8,10 +8,11 @@
 //! ```
 //!
 //! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`] ← [`rules`], [`source`], [`ledger`],
-//! [`warehouse`] ← [`releases`] ← [`pipeline`] ← [`cli`]. Only [`rules`] names wasmtime.
+//! [`warehouse`] ← [`releases`] ← [`pipeline`], [`diff`] ← [`cli`]. Only [`rules`] names wasmtime.
 
 pub mod cli;
 pub mod config;
+pub mod diff;
 pub mod digest;
 pub mod event;
 pub mod failpoint;

@@ -7,6 +7,7 @@ mod cache;
 mod cli;
 mod crash;
 mod demo;
+mod diff;
 mod goldens;
 mod ledger;
 mod load;

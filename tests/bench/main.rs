@@ -7,6 +7,7 @@ mod payloads;
 mod python;
 mod report;
 mod sandbox;
+mod swap;
 mod whole;
 
 use anyhow::{Context, Result, bail};
@@ -20,7 +21,7 @@ struct Arguments {
     smoke: bool,
     json: Option<PathBuf>,
     python: String,
-    /// Only this part: `sandbox` or `whole`.
+    /// Only this part: `sandbox`, `whole` or `swap`.
     part: Option<String>,
 }
 
@@ -50,6 +51,9 @@ fn main() -> Result<()> {
     if wanted("whole") {
         whole::measure(effort, &mut report)?;
     }
+    if wanted("swap") {
+        swap::measure(effort, &mut report)?;
+    }
     print!("{}", report.table());
     if let Some(file) = arguments.json {
         report.write(&file).with_context(|| format!("cannot write {}", file.display()))?;
@@ -66,7 +70,9 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments> {
             "--json" => arguments.json = Some(value()?.into()),
             "--python" => arguments.python = value()?,
             "--part" => arguments.part = Some(value()?),
-            _ => bail!("unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole"),
+            _ => {
+                bail!("unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole|swap")
+            }
         }
     }
     Ok(arguments)

@@ -23,6 +23,11 @@ pub struct Running {
 impl Running {
     /// Starts a run of a pipeline, with its standard input open.
     pub fn start(pipeline: &Pipeline) -> (Self, ChildStdin) {
+        Self::start_for(pipeline, HANGS)
+    }
+
+    /// The same for a run that may take this long.
+    pub fn start_for(pipeline: &Pipeline, limit: Duration) -> (Self, ChildStdin) {
         let mut command = pipeline.command("run");
         command.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("preflight can be started");
@@ -39,7 +44,7 @@ impl Running {
         let (watchdog, ended) = mpsc::channel::<()>();
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has an id");
         thread::spawn(move || {
-            if ended.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 kill_process(pid, Signal::ABORT).ok();
             }
         });

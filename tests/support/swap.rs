@@ -94,7 +94,7 @@ impl Following {
 
     /// What the worker says of itself; none before it has said anything.
     pub fn worker(&self) -> Option<Worker> {
-        self.store.workers().ok()?.pop().map(|(_, worker)| worker)
+        self.store.workers().ok()?.known.pop().map(|(_, worker)| worker)
     }
 
     /// Waits until the worker says something.

@@ -17,11 +17,16 @@ pub(super) fn load(path: &Path) -> anyhow::Result<(Sandbox, Rule)> {
 
 /// Loads a component in memory. `name` is what an error calls it.
 pub(super) fn load_bytes(component: &[u8], name: &dyn std::fmt::Display) -> anyhow::Result<(Sandbox, Rule)> {
-    let sandbox = Sandbox::new().map_err(|error| anyhow!("the sandbox cannot start on this machine: {error:#}"))?;
+    let sandbox = sandbox()?;
     let cache = CodeCache::new(crate::config::default_cache());
     let rule =
         load::bytes(&sandbox, &Limits::default(), &cache, component).map_err(|error| anyhow!("{name}: {error}"))?;
     Ok((sandbox, rule))
+}
+
+/// Where components are loaded and judge.
+pub(super) fn sandbox() -> anyhow::Result<Sandbox> {
+    Sandbox::new().map_err(|error| anyhow!("the sandbox cannot start on this machine: {error:#}"))
 }
 
 /// The text of a file of fixtures, and what it holds.

@@ -1,9 +1,11 @@
 //! The command line.
 //!
-//! Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), 2 wrong usage or configuration.
+//! Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), 2 wrong usage or configuration, 3 rules
+//! that do not say the same (`diff`).
 
 mod check;
 mod component;
+mod diff;
 mod inspect;
 mod operator;
 mod output;
@@ -20,9 +22,12 @@ use std::process::ExitCode;
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PREFLIGHT_COMMIT"), ")");
 
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a failure at run time (or fixtures that do not hold), \
+                          2 wrong usage or configuration, 3 rules that do not say the same (diff).";
+
 /// Runs validation rules, as sandboxed WebAssembly components, over streams and files.
 #[derive(Debug, Parser)]
-#[command(name = "preflight", version = VERSION, arg_required_else_help = true)]
+#[command(name = "preflight", version = VERSION, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -40,10 +45,12 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Judge fixtures with a component and show what differs
     Test(test::TestArgs),
-    /// Look into quarantine, and replay what was rejected with today's rules
-    Quarantine(quarantine::QuarantineArgs),
+    /// Judge events with two components and show what would change
+    Diff(Box<diff::DiffArgs>),
     /// Stage rules in a rule store, and say which serves which event version
     Rules(rules::RulesArgs),
+    /// Look into quarantine, and replay what was rejected with today's rules
+    Quarantine(quarantine::QuarantineArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -76,6 +83,8 @@ enum Ended {
     Done,
     /// Not as wished, and that was said.
     Failed,
+    /// With rules that do not say the same, and that was said.
+    Differs,
     /// With an error of usage or configuration, not said yet.
     Refused(anyhow::Error),
     /// With an error at run time, not said yet.
@@ -92,8 +101,9 @@ pub fn main() -> ExitCode {
         Command::Pack(args) => pack::pack(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Test(args) => test::test(&args),
-        Command::Quarantine(args) => quarantine::quarantine(&args),
+        Command::Diff(args) => diff::diff(&args),
         Command::Rules(args) => rules::rules(&args),
+        Command::Quarantine(args) => quarantine::quarantine(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.
             let mut script = Vec::new();
@@ -105,6 +115,7 @@ pub fn main() -> ExitCode {
     let (error, code) = match ended {
         Ended::Done => return ExitCode::SUCCESS,
         Ended::Failed => return ExitCode::from(1),
+        Ended::Differs => return ExitCode::from(3),
         Ended::Refused(error) => (error, 2),
         Ended::Broken(error) => (error, 1),
     };

@@ -40,20 +40,23 @@ pub(super) fn harmless(text: &str) -> String {
     text.chars().map(|c| if steers(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
-/// A table.
-pub(super) fn table<const N: usize>(header: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Table {
+/// A table with numbers in its last column.
+pub(super) fn counts(header: [&str; 3], rows: impl IntoIterator<Item = [String; 3]>) -> Table {
+    table(header, rows, Some(2))
+}
+
+/// A table, perhaps with numbers in one of its columns.
+pub(super) fn table<const N: usize>(
+    header: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+    numbers: Option<usize>,
+) -> Table {
     let mut table = Table::new();
     table.load_preset(UTF8_BORDERS_ONLY).set_header(header);
     for row in rows {
         table.add_row(row);
     }
-    table
-}
-
-/// A table with numbers in its last column.
-pub(super) fn counts(header: [&str; 3], rows: impl IntoIterator<Item = [String; 3]>) -> Table {
-    let mut table = table(header, rows);
-    if let Some(column) = table.column_mut(2) {
+    if let Some(column) = numbers.and_then(|index| table.column_mut(index)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table

@@ -20,6 +20,7 @@ use crate::warehouse::HostColumn;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A pipeline, validated. Paths are absolute or relative to the working directory.
@@ -101,6 +102,18 @@ pub enum Format {
     Envelope,
 }
 
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "lines" => Ok(Self::Lines),
+            "envelope" => Ok(Self::Envelope),
+            other => Err(format!("{other:?} is not a format: use \"lines\" or \"envelope\"")),
+        }
+    }
+}
+
 /// Rules and routing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RulesConfig {
@@ -157,6 +170,20 @@ pub struct BatchConfig {
     pub max_bytes: usize,
     /// Age of its oldest event.
     pub max_age: Duration,
+}
+
+impl Default for BatchConfig {
+    fn default() -> Self {
+        Self { max_events: 4_096, max_bytes: 8 << 20, max_age: Duration::from_millis(500) }
+    }
+}
+
+/// A payload above this is quarantined unjudged unless the pipeline file says otherwise, bytes.
+pub const DEFAULT_MAX_PAYLOAD: usize = 10 << 20;
+
+/// Threads that run rules unless the pipeline file says otherwise: one for each core.
+pub fn default_threads() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 /// Where rows go.

@@ -9,7 +9,9 @@ mod tests;
 use super::layers::Layers;
 use super::problem::ConfigError;
 use super::raw::{self, RawConfig, RawSource, RawTier, RawWarehouse};
-use super::{BatchConfig, Config, Format, SilverConfig, SourceConfig, WarehouseConfig};
+use super::{
+    BatchConfig, Config, DEFAULT_MAX_PAYLOAD, Format, SilverConfig, SourceConfig, WarehouseConfig, default_threads,
+};
 use crate::rules::Limits;
 use crate::rules::metering::TICK;
 use check::Check;
@@ -41,21 +43,21 @@ impl Check {
     fn config(&mut self, raw: RawConfig) -> Option<Config> {
         let name = self.name(raw.name);
         let source = self.source(raw.source);
-        let max_payload = self.bounded_size("limits.payload", raw.limits.payload.as_deref(), 10 << 20);
+        let max_payload = self.bounded_size("limits.payload", raw.limits.payload.as_deref(), DEFAULT_MAX_PAYLOAD);
         let max_row = self.bounded_size("limits.row", raw.limits.row.as_deref(), 8 << 20);
         let limits = self.limits(&raw.limits);
         let cache = raw.rules.cache.clone();
         let rules = self.rules(raw.rules);
+        let default = BatchConfig::default();
         let batch = BatchConfig {
-            max_events: self.positive("batch.max_events", raw.batch.max_events, 4_096),
-            max_bytes: self.bounded_size("batch.max_bytes", raw.batch.max_bytes.as_deref(), 8 << 20),
-            max_age: self.duration("batch.max_age", raw.batch.max_age.as_deref(), Duration::from_millis(500)),
+            max_events: self.positive("batch.max_events", raw.batch.max_events, default.max_events),
+            max_bytes: self.bounded_size("batch.max_bytes", raw.batch.max_bytes.as_deref(), default.max_bytes),
+            max_age: self.duration("batch.max_age", raw.batch.max_age.as_deref(), default.max_age),
         };
         if batch.max_events > MAX_EVENTS {
             self.refuse::<()>("batch.max_events", format!("must be at most {MAX_EVENTS}"));
         }
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let threads = self.positive("run.threads", raw.run.threads, cores);
+        let threads = self.positive("run.threads", raw.run.threads, default_threads().get());
         if threads > MAX_THREADS {
             self.refuse::<()>("run.threads", format!("must be at most {MAX_THREADS}"));
         }
@@ -134,11 +136,7 @@ impl Check {
     }
 
     fn format(&mut self, key: &str, format: Option<&str>) -> Option<Format> {
-        match format {
-            None | Some("lines") => Some(Format::Lines),
-            Some("envelope") => Some(Format::Envelope),
-            Some(other) => self.refuse(key, format!("{other:?} is not a format: use \"lines\" or \"envelope\"")),
-        }
+        format.unwrap_or("lines").parse().map_err(|what| self.refuse::<()>(key, what)).ok()
     }
 
     fn limits(&mut self, raw: &raw::RawLimits) -> Limits {

@@ -1,5 +1,4 @@
-//! Judging micro-batches on all cores. A micro-batch is cut into one part per thread, and the parts come back in
-//! order: the rows are the same with one thread and with many.
+//! Judging micro-batches: each part of one becomes rows and counts on its thread, and the parts are joined in order.
 
 use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
@@ -9,7 +8,7 @@ use crate::event::Event;
 use crate::ledger::{Frames, Original, Part};
 use crate::rules::compare::Opinion;
 use crate::rules::judge::Isolation;
-use crate::rules::{Judge, Limits, RuleSet, Sandbox, Served, fault::SandboxError};
+use crate::rules::{Judge, JudgePool, Limits, RuleSet, Sandbox, Served, fault::SandboxError};
 use crate::source::Batch;
 use crate::verdict::Rejection;
 use crate::warehouse::{RowSet, Tier};
@@ -17,21 +16,14 @@ use futures::future::try_join_all;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
+use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::oneshot;
-
-/// Native stack of a thread that runs guests: theirs is 512 KiB, the rest is the host's.
-pub(super) const STACK: usize = 4 << 20;
-/// Below this many events a part is not worth its thread.
-const SMALLEST: usize = 64;
 
 /// Threads that judge events; a clone has the same ones.
 #[derive(Clone)]
 pub struct Evaluators {
-    jobs: mpsc::Sender<Job>,
-    threads: NonZeroUsize,
+    pool: JudgePool,
+    besides: Option<Arc<Besides>>,
 }
 
 /// What judging needs: fixed for a micro-batch from the moment it is submitted.
@@ -72,13 +64,6 @@ pub enum EvaluateError {
     ThreadEnded,
 }
 
-struct Job {
-    batch: Arc<Vec<Event>>,
-    range: Range<usize>,
-    context: Context,
-    reply: oneshot::Sender<Result<Output, SandboxError>>,
-}
-
 struct Output {
     rows: [RowSet; 3],
     frames: [Frames; 3],
@@ -95,22 +80,8 @@ impl Evaluators {
         threads: NonZeroUsize,
         besides: Option<&Arc<Besides>>,
     ) -> std::io::Result<Self> {
-        let (jobs, queue) = mpsc::channel::<Job>();
-        let queue = Arc::new(Mutex::new(queue));
-        for number in 0..threads.get() {
-            let mut judge = Judge::new(Arc::clone(sandbox), limits.clone(), isolation);
-            let (queue, besides) = (Arc::clone(&queue), besides.map(Arc::clone));
-            thread::Builder::new().name(format!("judge-{number}")).stack_size(STACK).spawn(move || {
-                loop {
-                    let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(job) = job else { return };
-                    let output = evaluate(&mut judge, &job, besides.as_deref());
-                    // Nobody waits for it when the pipeline has failed meanwhile.
-                    job.reply.send(output).ok();
-                }
-            })?;
-        }
-        Ok(Self { jobs, threads })
+        let pool = JudgePool::start(sandbox, limits, isolation, threads)?;
+        Ok(Self { pool, besides: besides.map(Arc::clone) })
     }
 
     /// Hands a micro-batch to the threads at once; the future gives the result.
@@ -120,18 +91,11 @@ impl Evaluators {
         context: &Context,
     ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
         let Batch { events, position } = batch;
-        let size = events.len().div_ceil(self.threads.get()).max(SMALLEST);
-        let events = Arc::new(events);
-        let mut waiting = Vec::new();
-        for start in (0..events.len()).step_by(size) {
-            let (reply, output) = oneshot::channel();
-            let range = start..events.len().min(start + size);
-            let job = Job { batch: Arc::clone(&events), range, context: context.clone(), reply };
-            // If every thread is gone the reply is dropped with the job, which the receiver sees.
-            self.jobs.send(job).ok();
-            waiting.push(output);
-        }
         let (context, submitted) = (context.clone(), Instant::now());
+        let (shared, besides) = (context.clone(), self.besides.clone());
+        let waiting = self
+            .pool
+            .submit(events, move |judge, events, range| evaluate(judge, events, range, &shared, besides.as_deref()));
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
             join(&context, outputs, position, submitted)
@@ -177,14 +141,20 @@ fn join(
     Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position, submitted, revision })
 }
 
-fn evaluate(judge: &mut Judge, job: &Job, besides: Option<&Besides>) -> Result<Output, SandboxError> {
-    let mut assembler = Assembler::new(&job.context.plan);
-    let pairs = &job.context.pairs;
+fn evaluate(
+    judge: &mut Judge,
+    events: &Arc<Vec<Event>>,
+    range: Range<usize>,
+    context: &Context,
+    besides: Option<&Besides>,
+) -> Result<Output, SandboxError> {
+    let mut assembler = Assembler::new(&context.plan);
+    let pairs = &context.pairs;
     let mut beside = besides.filter(|_| !pairs.is_empty()).map(Besides::collector);
-    let mut originals = Vec::with_capacity(job.range.len());
-    for index in job.range.clone() {
-        let event = &job.batch[index];
-        let (version, judged) = judge_one(judge, &job.context.rules, event, &mut assembler.tally)?;
+    let mut originals = Vec::with_capacity(range.len());
+    for index in range {
+        let event = &events[index];
+        let (version, judged) = judge_one(judge, &context.rules, event, &mut assembler.tally)?;
         let index = u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events");
         let (rule, outcome) = match judged {
             Ok((served, opinion)) => {
@@ -200,9 +170,8 @@ fn evaluate(judge: &mut Judge, job: &Job, besides: Option<&Besides>) -> Result<O
         let rule = names.map(|(label, digest)| (label.into(), digest.into()));
         originals.push(Original { event: Cow::Borrowed(event), version, rule });
     }
-    judge.end_batch();
     if let (Some(besides), Some(beside)) = (besides, beside) {
-        besides.submit(beside, &job.batch);
+        besides.submit(beside, events);
     }
     let mut frames: [Frames; 3] = Default::default();
     for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {

@@ -6,13 +6,13 @@
 use super::change::{Change, Refusal};
 use super::lock::Lock;
 use super::model::{Changed, Releases};
-use super::store::{RuleStore, StoreError};
+use super::store::{RuleStore, StoreError, end_mark};
 use crate::digest::Digest;
 use crate::failpoint;
 use crate::files::{self, Prepared};
 use crate::time::{Micros, format_micros};
 
-const HEADER: &str = "# Written by `preflight rules`. A change made here by hand is noticed by nobody.\n";
+const HEADER: &str = "# Written by `preflight rules`. A change by hand is neither checked nor in the history.\n";
 
 /// Why a change was not made. The store is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -96,9 +96,10 @@ impl RuleStore {
 
     fn replace_releases(&self, next: &Releases) -> Result<(), StoreError> {
         let text = toml::to_string(next).expect("releases are plain data");
+        let text = format!("{HEADER}{text}\n{}\n", end_mark(next.revision));
         let path = self.releases_path();
         let replace = || {
-            let prepared = Prepared::new(&path, (HEADER.to_owned() + &text).as_bytes())?;
+            let prepared = Prepared::new(&path, text.as_bytes())?;
             prepared.sync()?;
             failpoint::pass(failpoint::RELEASES_WRITTEN);
             prepared.put()

@@ -81,7 +81,13 @@ impl RuleStore {
         let Some(text) = self.if_there(&path)? else { return Ok(Releases::default()) };
         let damaged = |what| StoreError::Damaged { path: path.clone(), what };
         let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
-        toml::from_str(&text).map_err(|error| damaged(error.to_string()))
+        let releases: Releases = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        let end = end_mark(releases.revision);
+        // What is cut off at the end of a table is TOML too, and would serve fewer event versions.
+        if text.lines().next_back() != Some(&end) {
+            return Err(damaged(format!("it is half written: its last line is not {end:?}")));
+        }
+        Ok(releases)
     }
 
     /// The bytes of a component, which have its digest.
@@ -171,6 +177,11 @@ impl RuleStore {
     pub(super) fn fixtures_path(&self, digest: &Digest) -> PathBuf {
         self.directory.join("fixtures").join(digest.hex())
     }
+}
+
+/// The last line of `releases.toml`.
+pub(super) fn end_mark(revision: u64) -> String {
+    format!("# end: revision = {revision}")
 }
 
 /// What a directory holds, in order of name. One that is not there holds nothing.

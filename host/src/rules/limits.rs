@@ -28,7 +28,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Call stack of a guest. The threads that run guests have more (see `pipeline::evaluate`).
+    /// Call stack of a guest. The threads that run guests have more (see `rules::pool`).
     pub const STACK: usize = 512 * 1024;
     /// Fuel for instantiating a component and asking it for its manifest.
     pub const START_FUEL: u64 = 200_000_000;

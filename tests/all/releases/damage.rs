@@ -35,14 +35,25 @@ fn half_written_releases_are_refused_and_left_as_they_are() {
     store.promote(a);
     let file = store.path().join("releases.toml");
     let whole = fs::read(&file).unwrap();
-    for half in [&whole[..whole.len() / 2], b"", b"revision = \"many\"", b"revision = 1\nunknown = 1", b"\xff"] {
-        fs::write(&file, half).unwrap();
-        for words in ["status", "gc", "rollback --events 1", &format!("promote {b} --events 1")] {
-            let ended = store.run(words).expect(1);
-            assert!(ended.stderr.contains("/releases.toml: "), "{words}: {}", ended.stderr);
-        }
-        assert_eq!(fs::read(&file).unwrap(), half);
+    let wrong = [b"revision = \"many\"" as &[u8], b"revision = 1\nunknown = 1\n# end: revision = 1\n", b"\xff"];
+    // Wherever it is cut off: at the end of a table it is TOML still, with fewer event versions.
+    let halves = (0..whole.len() - 1).step_by(7).chain([whole.len() - 2]).map(|length| &whole[..length]);
+    for content in halves.chain(wrong) {
+        fs::write(&file, content).unwrap();
+        let error = store.open().releases().unwrap_err().to_string();
+        assert!(error.contains("/releases.toml: "), "{error}");
+        let error = store.open().change(&Change::Rollback { events: "1".into() }, None, "", "", 0).unwrap_err();
+        assert!(matches!(error, ChangeError::Store(StoreError::Damaged { .. })), "{error:?}");
+        assert_eq!(fs::read(&file).unwrap(), content);
     }
+    let end = whole.windows(5).position(|window| window == b"# end").unwrap();
+    fs::write(&file, &whole[..end]).unwrap();
+    for words in ["status", "gc", "rollback --events 1", &format!("promote {b} --events 1")] {
+        let ended = store.run(words).expect(1);
+        assert!(ended.stderr.contains("/releases.toml: it is half written"), "{words}: {}", ended.stderr);
+    }
+    fs::write(&file, &whole).unwrap();
+    store.run(&format!("promote {b} --events 1")).expect(0);
 }
 
 #[test]

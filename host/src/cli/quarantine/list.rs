@@ -66,7 +66,7 @@ fn as_text(groups: &[Group], rows: &[StoredEvent]) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let lines =
         groups.iter().map(|group| [text(&group.stage), text(&group.code), text(&group.rule), group.rows.to_string()]);
-    let mut shown = format!("{}\n", output::table(["stage", "code", "rule", "rows"], lines));
+    let mut shown = format!("{}\n", output::table(["stage", "code", "rule", "rows"], lines, Some(3)));
     if !rows.is_empty() {
         let lines = rows.iter().map(|row| {
             let meta = &row.meta;
@@ -81,7 +81,7 @@ fn as_text(groups: &[Group], rows: &[StoredEvent]) -> String {
             ]
         });
         let header = ["id", "received", "stage", "code", "reason", "message id"];
-        shown.push_str(&format!("the newest:\n{}\n", output::table(header, lines)));
+        shown.push_str(&format!("the newest:\n{}\n", output::table(header, lines, None)));
     }
     shown
 }

@@ -34,6 +34,7 @@ pub(super) fn history(args: &HistoryArgs) -> Ended {
         let table = output::table(
             ["revision", "when", "who", "what", "event version", "component", "why"],
             records.into_iter().map(row),
+            None,
         );
         output::print(&format!("{table}\n"));
     }

@@ -11,7 +11,7 @@ use super::Ended;
 use crate::releases::{ChangeError, RuleStore, StoreError};
 use crate::time::{Clock, Micros, SystemClock};
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The variable that names the store where no `--store` does.
 const VARIABLE: &str = "PREFLIGHT_RULE_STORE";
@@ -57,9 +57,14 @@ struct StoreArgs {
 
 impl StoreArgs {
     fn store(&self) -> RuleStore {
-        let named = || std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
-        RuleStore::at(self.store.clone().or_else(named).unwrap_or_else(|| "rules".into()))
+        store(self.store.as_deref())
     }
+}
+
+/// The rule store that was named, or the one that is meant without a name.
+pub(super) fn store(named: Option<&Path>) -> RuleStore {
+    let variable = || std::env::var_os(VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+    RuleStore::at(named.map(Path::to_owned).or_else(variable).unwrap_or_else(|| "rules".into()))
 }
 
 pub(super) fn rules(args: &RulesArgs) -> Ended {

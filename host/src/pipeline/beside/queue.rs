@@ -107,7 +107,7 @@ impl Besides {
         let hurried = Arc::clone(&hurry);
         let thread = thread::Builder::new()
             .name("beside".into())
-            .stack_size(super::super::evaluate::STACK)
+            .stack_size(crate::rules::pool::STACK)
             .spawn(move || run(&settings, &queue, &hurried))?;
         Ok(Self { jobs, room: Arc::new(Semaphore::new(WAITING)), hurry, thread: Mutex::new(Some(thread)) })
     }

@@ -28,7 +28,7 @@ impl Status {
             writeln!(text, "no event version is served")?;
         } else {
             let rows = self.event_versions.iter().flat_map(|(version, roles)| rows(version, roles));
-            let table = output::table(["event version", "role", "rule", "component", ""], rows);
+            let table = output::table(["event version", "role", "rule", "component", ""], rows, None);
             writeln!(text, "{table}")?;
         }
         for on_hold in &self.held {
