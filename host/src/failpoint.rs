@@ -23,6 +23,9 @@ pub const ALL: [&str; 10] = [
     STREAM_CLOSED,
 ];
 
+/// The points that only a replay of quarantine passes.
+pub const REPLAY: [&str; 3] = [ROWS_RESOLVED, REQUEST_TAKEN, REQUEST_DONE];
+
 /// Every point of staging a component and changing the releases of a rule store, in the order they are passed.
 pub const STORE: [&str; 6] =
     [FIXTURES_STAGED, COMPONENT_STAGED, STAGE_RECORDED, RELEASES_WRITTEN, RELEASES_REPLACED, CHANGE_RECORDED];
@@ -39,8 +42,14 @@ pub const LEDGER_COMMITTED: &str = "ledger-committed";
 pub const ROWS_APPENDED: &str = "rows-appended";
 /// A table refused rows; the ledger has taken them out of their entry, what is kept was not sent again.
 pub const ENTRY_REPLACED: &str = "entry-replaced";
+/// The silver rows of a replay are there and its quarantine rows are marked, the ledger does not know.
+pub const ROWS_RESOLVED: &str = "rows-resolved";
 /// The ledger knows that the rows are there, nothing was acknowledged.
 pub const ENTRY_DONE: &str = "entry-done";
+/// A request was taken from the inbox, nothing of it is done.
+pub const REQUEST_TAKEN: &str = "request-taken";
+/// A request was carried out, it has no answer yet.
+pub const REQUEST_DONE: &str = "request-done";
 /// At a start: what an earlier run left undone was sent.
 pub const UNDONE_SENT: &str = "undone-sent";
 /// At a start: the earlier run's stream was finalized, the ledger does not know.

@@ -165,7 +165,7 @@ impl Pipeline {
         self.directory().join("pipeline.toml")
     }
 
-    /// A command on the pipeline file, not started: `run`, `check`.
+    /// A command on the pipeline file, not started: `run`, `check`, `quarantine list`.
     pub fn command(&self, name: &str) -> Command {
         let mut command = match &self.wrapper {
             None => Command::new(paths::preflight()),
@@ -175,7 +175,7 @@ impl Pipeline {
                 command
             }
         };
-        command.arg(name).arg(self.file());
+        command.args(name.split(' ')).arg(self.file());
         for setting in &self.settings {
             command.args(["--set", setting]);
         }
@@ -194,6 +194,12 @@ impl Pipeline {
     /// Runs it to its end.
     pub fn run(&self) -> Ended {
         Ended::from_output(self.command("run").arg("--json").output().expect("preflight can be started"))
+    }
+
+    /// A command on its quarantine: `list`, `show`, `replay`.
+    pub fn quarantine(&self, name: &str, arguments: &[&str]) -> Ended {
+        let mut command = self.command(&format!("quarantine {name}"));
+        Ended::from_output(command.args(arguments).output().expect("preflight can be started"))
     }
 
     /// Checks it.

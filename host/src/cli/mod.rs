@@ -7,6 +7,7 @@ mod check;
 mod component;
 mod diff;
 mod inspect;
+mod operator;
 mod output;
 mod pack;
 mod quarantine;

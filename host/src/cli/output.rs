@@ -29,6 +29,11 @@ pub(super) fn error(error: &anyhow::Error) {
     writeln!(io::stderr().lock(), "error: {error:#}").ok();
 }
 
+/// Says something on standard error while a command goes on.
+pub(super) fn note(text: &str) {
+    writeln!(io::stderr().lock(), "{text}").ok();
+}
+
 /// Text of an event for a terminal: what would steer the terminal is shown as U+FFFD. Lines and tabs stay.
 pub(super) fn harmless(text: &str) -> String {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t';

@@ -81,6 +81,19 @@ impl SourceConfig {
             Self::File { format, .. } | Self::Stdin { format } => *format,
         }
     }
+
+    /// What rows call it: `file:` and the name of the file, or `stdin`.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File { path, .. } => {
+                format!(
+                    "file:{}",
+                    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+                )
+            }
+            Self::Stdin { .. } => "stdin".to_owned(),
+        }
+    }
 }
 
 /// How events stand in a file.

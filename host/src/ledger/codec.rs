@@ -36,6 +36,11 @@ impl Frames {
         self.0.extend_from_slice(&later.0);
     }
 
+    /// Reads the frames back, in order.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, LedgerError> {
+        read(&self.0)
+    }
+
     /// The bytes to store.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0

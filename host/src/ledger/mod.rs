@@ -8,6 +8,7 @@
 //! once, in order, without gaps. The lowest undone commit is always safe to send: everything before it is done.
 
 mod codec;
+pub mod inbox;
 mod lock;
 mod outbox;
 mod schema;
@@ -15,8 +16,9 @@ mod schema;
 pub use codec::{Frames, Original};
 pub use outbox::{Part, Refused};
 
+use crate::warehouse::events::Resolution;
 use crate::warehouse::sqlite::{may_open_later, may_pass, plain};
-use crate::warehouse::{Entry, Layout, Tier};
+use crate::warehouse::{Entry, Layout, RowSet, Tier};
 use lock::Lock;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +39,8 @@ pub struct Ledger {
     undone: BTreeSet<Seq>,
     /// Entries of undone commits that were made in this process, so that they need not be read back.
     recent: BTreeMap<Seq, Arc<Vec<Entry>>>,
+    /// What undone commits resolve.
+    resolutions: BTreeMap<Seq, Arc<Resolution>>,
     _lock: Lock,
 }
 
@@ -171,6 +175,7 @@ impl Ledger {
             .prepare("SELECT seq FROM commits")?
             .query_map([], |row| row.get(0))?
             .collect::<Result<BTreeSet<Seq>, _>>()?;
+        let resolutions = outbox::resolutions(&connection)?;
         let is_new = next_seq == 1 && streams.is_empty();
         Ok(Self {
             connection,
@@ -181,6 +186,7 @@ impl Ledger {
             streams,
             undone,
             recent: BTreeMap::new(),
+            resolutions,
             _lock: lock,
         })
     }
@@ -271,9 +277,25 @@ impl Ledger {
         originals: &Frames,
         position: Option<(&str, &str)>,
     ) -> Result<Seq, LedgerError> {
+        self.commit_all(parts, originals, position, None)
+    }
+
+    /// Commits what a replay came to: the silver rows of what was accepted, and the quarantine rows that are resolved once
+    /// those are in the warehouse. In one transaction, so that no event is taken without being marked, nor twice.
+    pub fn commit_replay(&mut self, silver: &[Part], resolution: &Resolution) -> Result<Seq, LedgerError> {
+        self.commit_all(silver, &Frames::default(), None, Some(resolution))
+    }
+
+    fn commit_all(
+        &mut self,
+        parts: &[Part],
+        originals: &Frames,
+        position: Option<(&str, &str)>,
+        resolution: Option<&Resolution>,
+    ) -> Result<Seq, LedgerError> {
         let seq = self.next_seq;
         let transaction = self.connection.transaction()?;
-        let entries = outbox::bind(&transaction, &self.streams, seq, parts, originals)?;
+        let entries = outbox::bind(&transaction, &self.streams, seq, parts, originals, resolution)?;
         if let Some((key, position)) = position {
             transaction
                 .prepare_cached("INSERT OR REPLACE INTO sources (key, position) VALUES (?1, ?2)")?
@@ -281,6 +303,9 @@ impl Ledger {
         }
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
         transaction.commit()?;
+        if let Some(resolution) = resolution {
+            self.resolutions.insert(seq, Arc::new(resolution.clone()));
+        }
         self.bound(seq, entries);
         Ok(seq)
     }
@@ -293,7 +318,7 @@ impl Ledger {
                 stream.next_offset = entry.first_offset + entry.rows.len() as u64;
             }
         }
-        if !entries.is_empty() {
+        if !entries.is_empty() || self.resolutions.contains_key(&seq) {
             self.undone.insert(seq);
             self.recent.insert(seq, Arc::new(entries));
         }
@@ -322,13 +347,22 @@ impl Ledger {
         outbox::originals(&self.connection, seq)
     }
 
-    /// Forgets a commit whose every entry is confirmed.
+    /// What an undone commit resolves, if it is a replay's.
+    pub fn resolution(&self, seq: Seq) -> Option<Arc<Resolution>> {
+        self.resolutions.get(&seq).cloned()
+    }
+
+    /// Forgets a commit whose every entry is confirmed, and whose quarantine rows are marked.
     pub fn done(&mut self, seq: Seq) -> Result<(), LedgerError> {
         let transaction = self.connection.transaction()?;
         transaction.prepare_cached("DELETE FROM outbox WHERE seq = ?1")?.execute([seq])?;
         transaction.prepare_cached("DELETE FROM commits WHERE seq = ?1")?.execute([seq])?;
+        if self.resolutions.contains_key(&seq) {
+            transaction.execute("DELETE FROM resolutions WHERE seq = ?1", [seq])?;
+        }
         transaction.commit()?;
         self.undone.remove(&seq);
+        self.resolutions.remove(&seq);
         self.recent.remove(&seq);
         Ok(())
     }
@@ -338,17 +372,33 @@ impl Ledger {
     pub fn replace(&mut self, refused: &Refused<'_>) -> Result<(), LedgerError> {
         let seq = self.next_seq;
         let transaction = self.connection.transaction()?;
-        let shifted = outbox::remove_rows(&transaction, refused)?;
+        let shifted = outbox::remove_rows(&transaction, refused.seq, refused.tier, refused.kept)?;
         let part = std::slice::from_ref(refused.quarantine);
-        let entries = outbox::bind(&transaction, &self.streams, seq, part, refused.originals)?;
+        let entries = outbox::bind(&transaction, &self.streams, seq, part, refused.originals, None)?;
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
         transaction.commit()?;
-        if let Some(stream) = self.streams.get_mut(&refused.tier) {
-            stream.next_offset = stream.next_offset.saturating_sub(shifted);
+        self.shifted(refused.tier, shifted);
+        self.bound(seq, entries);
+        Ok(())
+    }
+
+    /// Takes refused rows out of the silver entry of a replay, in one transaction: the entry is replaced, later undone
+    /// entries of its stream move forward, and the quarantine rows of the refused events stay as they are.
+    pub fn withdraw(&mut self, seq: Seq, kept: &RowSet, resolution: Resolution) -> Result<(), LedgerError> {
+        let transaction = self.connection.transaction()?;
+        let shifted = outbox::remove_rows(&transaction, seq, Tier::Silver, kept)?;
+        outbox::write_resolution(&transaction, seq, &resolution)?;
+        transaction.commit()?;
+        self.resolutions.insert(seq, Arc::new(resolution));
+        self.shifted(Tier::Silver, shifted);
+        Ok(())
+    }
+
+    fn shifted(&mut self, tier: Tier, by: u64) {
+        if let Some(stream) = self.streams.get_mut(&tier) {
+            stream.next_offset = stream.next_offset.saturating_sub(by);
         }
         // What is in memory is bound to offsets that are no longer true.
         self.recent.clear();
-        self.bound(seq, entries);
-        Ok(())
     }
 }

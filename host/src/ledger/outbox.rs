@@ -2,6 +2,7 @@
 
 use super::codec::{self, Frames, Original};
 use super::{LedgerError, Seq, Stream};
+use crate::warehouse::events::Resolution;
 use crate::warehouse::{Entry, Layout, RowSet, Tier};
 use rusqlite::{Connection, Row, params};
 use std::collections::BTreeMap;
@@ -87,13 +88,15 @@ pub(super) fn closed_streams(connection: &Connection) -> Result<Vec<(String, u64
     Ok(streams)
 }
 
-/// Binds parts to the next offsets of their streams and writes them, with the original events, as commit `seq`.
+/// Binds parts to the next offsets of their streams and writes them, with the original events and what they resolve, as
+/// commit `seq`.
 pub(super) fn bind(
     connection: &Connection,
     streams: &BTreeMap<Tier, Stream>,
     seq: Seq,
     parts: &[Part],
     originals: &Frames,
+    resolution: Option<&Resolution>,
 ) -> Result<Vec<Entry>, LedgerError> {
     let mut entries = Vec::with_capacity(parts.len());
     for part in parts.iter().filter(|part| !part.rows.is_empty()) {
@@ -124,7 +127,10 @@ pub(super) fn bind(
             layout: Arc::clone(&part.layout),
         });
     }
-    if !entries.is_empty() {
+    if let Some(resolution) = resolution {
+        write_resolution(connection, seq, resolution)?;
+    }
+    if !entries.is_empty() || resolution.is_some() {
         connection
             .prepare_cached("INSERT INTO commits (seq, originals) VALUES (?1, ?2)")?
             .execute(params![seq, originals.bytes()])?;
@@ -161,24 +167,47 @@ pub(super) fn originals(connection: &Connection, seq: Seq) -> Result<Vec<Origina
     Ok(codec::read::<Vec<Original<'static>>>(&blob)?.into_iter().flatten().collect())
 }
 
+/// Writes what a commit resolves, in place of what it was to resolve before.
+pub(super) fn write_resolution(connection: &Connection, seq: Seq, resolution: &Resolution) -> Result<(), LedgerError> {
+    let mut frames = Frames::default();
+    frames.push(resolution);
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO resolutions (seq, resolution) VALUES (?1, ?2)")?
+        .execute(params![seq, frames.bytes()])?;
+    Ok(())
+}
+
+/// What undone commits resolve.
+pub(super) fn resolutions(connection: &Connection) -> Result<BTreeMap<Seq, Arc<Resolution>>, LedgerError> {
+    let mut statement = connection.prepare("SELECT seq, resolution FROM resolutions")?;
+    let mut rows = statement.query([])?;
+    let mut resolutions = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let seq = row.get(0)?;
+        let parts = codec::read(row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?)?;
+        resolutions.extend(parts.into_iter().map(|resolution| (seq, Arc::new(resolution))));
+    }
+    Ok(resolutions)
+}
+
 /// Replaces an entry by what is kept of it and moves later undone entries of its stream forward. Returns by how many
 /// rows.
-pub(super) fn remove_rows(connection: &Connection, refused: &Refused<'_>) -> Result<u64, LedgerError> {
+pub(super) fn remove_rows(connection: &Connection, seq: Seq, tier: Tier, kept: &RowSet) -> Result<u64, LedgerError> {
     let (id, stream, before): (i64, String, i64) = connection.query_row(
         "SELECT id, stream, row_count FROM outbox WHERE seq = ?1 AND tier = ?2",
-        params![refused.seq, refused.tier.as_str()],
+        params![seq, tier.as_str()],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
-    let kept = signed(refused.kept.len() as u64);
-    if refused.kept.is_empty() {
+    let after = signed(kept.len() as u64);
+    if kept.is_empty() {
         connection.execute("DELETE FROM outbox WHERE id = ?1", [id])?;
     } else {
         let mut frames = Frames::default();
-        frames.push(refused.kept);
+        frames.push(kept);
         connection
-            .execute("UPDATE outbox SET row_count = ?2, rows = ?3 WHERE id = ?1", params![id, kept, frames.bytes()])?;
+            .execute("UPDATE outbox SET row_count = ?2, rows = ?3 WHERE id = ?1", params![id, after, frames.bytes()])?;
     }
-    let shift = before - kept;
+    let shift = before - after;
     connection.execute(
         "UPDATE outbox SET first_offset = first_offset - ?3 WHERE stream = ?1 AND id > ?2",
         params![stream, id, shift],

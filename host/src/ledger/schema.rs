@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Format of the tables below. A change that an older version cannot read counts it up.
-pub(super) const FORMAT: &str = "1";
+pub(super) const FORMAT: &str = "2";
+/// A format that lacks only tables: they are added.
+const FORMER: &str = "1";
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
@@ -34,6 +36,7 @@ CREATE TABLE IF NOT EXISTS outbox (
   layout TEXT NOT NULL,
   rows BLOB NOT NULL
 );
+CREATE TABLE IF NOT EXISTS resolutions (seq INTEGER PRIMARY KEY NOT NULL, resolution BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS outbox_seq ON outbox (seq);
 INSERT OR IGNORE INTO counters VALUES ('next_seq', 1), ('next_stream', 1);
 ";
@@ -49,7 +52,9 @@ pub(super) fn prepare(
     // Before anything is made: tables of another format are not ours to add to.
     if connection.table_exists(None, "meta")? {
         match meta(connection, "format")? {
-            Some(found) if found != FORMAT => return Err(LedgerError::Format { path: directory.to_owned(), found }),
+            Some(found) if found != FORMAT && found != FORMER => {
+                return Err(LedgerError::Format { path: directory.to_owned(), found });
+            }
             _ => {}
         }
     }
@@ -73,8 +78,8 @@ pub(super) fn prepare(
         warehouse,
         ": the database was replaced; put it back, or delete the ledger too if the rows in it are no longer wanted",
     )?;
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?1)", [FORMAT])?;
     let mut insert = connection.prepare("INSERT OR IGNORE INTO meta VALUES (?1, ?2)")?;
-    insert.execute(params!["format", FORMAT])?;
     insert.execute(params!["pipeline", pipeline])?;
     insert.execute(params!["warehouse", warehouse])?;
     connection.execute("INSERT OR IGNORE INTO meta VALUES ('id', lower(hex(randomblob(8))))", [])?;

@@ -8,7 +8,9 @@ use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
 use crate::telemetry::metrics::{Metrics, Retry};
 use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::verdict::{Rejection, stage};
+use crate::warehouse::events::Resolution;
 use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError, quarantine_columns};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -75,6 +77,10 @@ pub enum DeliverError {
 
 const KEPT: &str = ". Nothing is lost: the ledger holds what was read and not written, the next run sends it first";
 
+fn refusal(why: &str) -> Rejection {
+    Rejection::by_host(stage::SINK_REJECTED, "refused_by_table", why)
+}
+
 /// Sends commits of a ledger to a warehouse.
 #[derive(Clone)]
 pub struct Delivery {
@@ -87,29 +93,49 @@ pub struct Delivery {
     /// How long failures that may pass are waited for.
     pub patience: Patience,
     /// Held while a stream is made: the committing and the delivering side may both find one missing.
-    pub making_streams: Arc<tokio::sync::Mutex<()>>,
+    making_streams: Arc<tokio::sync::Mutex<()>>,
+    /// Held while commits are sent, by whoever waits for one: a micro-batch or a replay. Holds what tables refused of
+    /// commits that the other side has sent.
+    sending: Arc<tokio::sync::Mutex<BTreeMap<Seq, Tally>>>,
     /// Counts and times what is sent.
     pub metrics: Metrics,
 }
 
 impl Delivery {
-    /// Delivers every undone commit up to `last`, or all. Returns what changed in the counts: rows that a table
+    /// A delivery of what this ledger promises.
+    pub fn new(ledger: Ledger, warehouse: Sqlite, plan: Arc<Plan>, patience: Patience, metrics: Metrics) -> Self {
+        let (making_streams, sending) = (Arc::default(), Arc::default());
+        Self { ledger: SharedLedger::new(ledger), warehouse, plan, patience, making_streams, sending, metrics }
+    }
+
+    /// Delivers every undone commit up to `last`. Returns what changed in the counts of `last` itself: rows that a table
     /// refused after all are no longer accepted.
-    pub async fn deliver(&self, last: Option<Seq>) -> Result<Tally, DeliverError> {
-        let mut refused = Tally::default();
+    pub async fn deliver(&self, last: Seq) -> Result<Tally, DeliverError> {
+        let mut refused = self.sending.lock().await;
+        self.send(&mut refused, Some(last)).await?;
+        Ok(refused.remove(&last).unwrap_or_default())
+    }
+
+    /// Delivers every undone commit.
+    pub async fn deliver_all(&self) -> Result<(), DeliverError> {
+        self.send(&mut *self.sending.lock().await, None).await
+    }
+
+    async fn send(&self, refused: &mut BTreeMap<Seq, Tally>, last: Option<Seq>) -> Result<(), DeliverError> {
         loop {
             let first = self.ledger.call(|ledger| Ok(ledger.first_undone())).await?;
             match first {
-                Some(seq) if last.is_none_or(|last| seq <= last) => self.deliver_one(seq, &mut refused).await?,
-                _ => return Ok(refused),
+                Some(seq) if last.is_none_or(|last| seq <= last) => self.deliver_one(seq, refused).await?,
+                _ => return Ok(()),
             }
         }
     }
 
-    async fn deliver_one(&self, seq: Seq, refused: &mut Tally) -> Result<(), DeliverError> {
+    async fn deliver_one(&self, seq: Seq, refused: &mut BTreeMap<Seq, Tally>) -> Result<(), DeliverError> {
         let mut backoff = Backoff::new(&self.patience);
         loop {
-            let entries = self.ledger.retrying(&self.patience, move |ledger| ledger.entries(seq)).await?;
+            let read = move |ledger: &mut Ledger| Ok((ledger.entries(seq)?, ledger.resolution(seq)));
+            let (entries, resolution) = self.ledger.retrying(&self.patience, read).await?;
             let sending = Instant::now();
             let results = self.warehouse.append(Arc::clone(&entries)).await;
             self.metrics.sent(sending.elapsed());
@@ -119,6 +145,10 @@ impl Delivery {
             let problem = problems.min_by_key(|(_, error)| matches!(error, AppendError::Retryable(_)));
             match problem {
                 None => {
+                    if let Some(resolution) = resolution {
+                        retrying(&self.patience, || self.warehouse.resolve(Arc::clone(&resolution))).await?;
+                        failpoint::pass(failpoint::ROWS_RESOLVED);
+                    }
                     self.ledger.retrying(&self.patience, move |ledger| ledger.done(seq)).await?;
                     failpoint::pass(failpoint::ENTRY_DONE);
                     self.metrics.confirmed(&entries);
@@ -126,7 +156,11 @@ impl Delivery {
                 }
                 // Bronze and quarantine take every event: a table that refuses one of theirs stops the pipeline.
                 Some((entry, AppendError::Rows(rows))) if entry.tier == Tier::Silver => {
-                    self.replace(seq, entry, &rows, refused).await?;
+                    let refused = refused.entry(seq).or_default();
+                    match resolution {
+                        Some(resolution) => self.withdraw(seq, entry, &rows, &resolution, refused).await?,
+                        None => self.replace(seq, entry, &rows, refused).await?,
+                    }
                 }
                 Some((entry, AppendError::Retryable(why))) => {
                     tracing::warn!(tier = entry.tier.as_str(), "cannot write, trying again: {why}");
@@ -147,6 +181,36 @@ impl Delivery {
         }
     }
 
+    /// Takes refused rows out of the entry of a replay. Their events are in quarantine already, and stay there.
+    async fn withdraw(
+        &self,
+        seq: Seq,
+        entry: &Entry,
+        rows: &[(usize, String)],
+        resolution: &Resolution,
+        refused: &mut Tally,
+    ) -> Result<(), DeliverError> {
+        let mut events = BTreeSet::new();
+        for (row, why) in rows {
+            let event = entry.rows.event(*row);
+            events.insert(event);
+            let resolved = resolution.rows.iter().find(|row| row.event == event);
+            let version = resolved.and_then(|row| row.version.as_deref());
+            // A silver row comes from a rule.
+            refused.of(CountedVersion::new(version, true)).reject(&refusal(why));
+            let message_id = resolved.map(|row| &row.message_id);
+            tracing::warn!(message_id, "the table refused a replayed row, its event stays in quarantine: {why}");
+        }
+        let indexes: Vec<usize> = rows.iter().map(|(index, _)| *index).collect();
+        let mut resolution = resolution.clone();
+        resolution.rows.retain(|row| !events.contains(&row.event));
+        let work = Arc::new((entry.rows.without(&indexes), resolution));
+        let call = move |ledger: &mut Ledger| ledger.withdraw(seq, &work.0, work.1.clone());
+        self.ledger.retrying(&self.patience, call).await?;
+        failpoint::pass(failpoint::ENTRY_REPLACED);
+        Ok(())
+    }
+
     /// Takes refused rows out of an entry and promises their events to quarantine.
     async fn replace(
         &self,
@@ -164,7 +228,7 @@ impl Delivery {
             let original = originals
                 .get(entry.rows.event(*row) as usize)
                 .ok_or_else(|| LedgerError::Damaged(format!("commit {seq} has no event for row {row}")))?;
-            let rejection = Rejection::by_host(stage::SINK_REJECTED, "refused_by_table", why.clone());
+            let rejection = refusal(why);
             let judged = Judged {
                 index: u32::try_from(events.len()).expect("fewer rows are refused than were sent"),
                 event: &original.event,
@@ -236,7 +300,9 @@ impl Delivery {
     pub async fn resume(&self) -> Result<u64, DeliverError> {
         self.refuse_other_times().await?;
         let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
-        self.deliver(None).await?;
+        self.deliver_all().await?;
+        // Their counts were an earlier run's.
+        self.sending.lock().await.clear();
         failpoint::pass(failpoint::UNDONE_SENT);
         // All of them before the first is finalized: what is found here leaves everything as it is.
         self.compare_open_streams().await?;

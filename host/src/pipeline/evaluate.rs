@@ -20,7 +20,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Threads that judge events.
+/// Threads that judge events; a clone has the same ones.
+#[derive(Clone)]
 pub struct Evaluators {
     pool: JudgePool,
     besides: Option<Arc<Besides>>,
@@ -73,7 +74,7 @@ struct Output {
 }
 
 impl Evaluators {
-    /// Starts the threads. They end when this is dropped. Without `besides` nothing is compared.
+    /// Starts the threads. They end when the last clone is dropped. Without `besides` nothing is compared.
     pub fn start(
         sandbox: &Arc<Sandbox>,
         limits: &Limits,

@@ -2,7 +2,8 @@
 //!
 //! [`mod@prepare`] makes every check that can be made before the first event; [`plan`] says which value goes into which
 //! column; [`evaluate`] judges on all cores, keeping the order; [`assemble`] turns outcomes into rows; [`mod@run`] drives
-//! micro-batches through the ledger; [`deliver`] sends what the ledger promised until it is confirmed.
+//! micro-batches through the ledger; [`deliver`] sends what the ledger promised until it is confirmed; [`replay`] judges again
+//! what is in quarantine.
 //!
 //! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
 
@@ -15,6 +16,7 @@ pub mod plan;
 pub mod prepare;
 mod priority;
 pub mod reload;
+pub mod replay;
 pub mod report;
 pub mod retry;
 pub mod run;

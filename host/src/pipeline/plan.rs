@@ -82,7 +82,7 @@ pub fn plan(
                 quarantine,
                 silver,
                 max_row: config.max_row,
-                source_name: String::new(),
+                source_name: config.source.name(),
             };
             Ok((plan, planner.new))
         }

@@ -28,6 +28,7 @@ pub(super) type Live = Result<Option<Vec<LiveTable>>, WarehouseError>;
 
 /// Loads the rules and holds them against the live tables. Changes nothing but the code cache.
 pub fn prepare(config: &Config) -> Result<Prepared, ConfigError> {
+    source_exists(config)?;
     prepare_for(config, &inspect(config), current_releases(config)?.as_ref())
 }
 
@@ -36,7 +37,12 @@ pub fn prepare(config: &Config) -> Result<Prepared, ConfigError> {
 pub fn refusals(config: &Config) -> Option<ConfigError> {
     match inspect(config) {
         Err(error) if error.retryable => None,
-        live => current_releases(config).and_then(|releases| prepare_for(config, &live, releases.as_ref())).err(),
+        live => {
+            let prepared = source_exists(config)
+                .and_then(|()| current_releases(config))
+                .and_then(|releases| prepare_for(config, &live, releases.as_ref()));
+            prepared.err()
+        }
     }
 }
 
@@ -55,12 +61,12 @@ pub(super) fn current_releases(config: &Config) -> Result<Option<Releases>, Conf
     }
 }
 
-/// The same for live tables that were read already, and for these releases of the store.
+/// The same for live tables that were read already, and for these releases of the store. The source is not looked for: a
+/// replay needs none.
 pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releases>) -> Result<Prepared, ConfigError> {
     let sandbox = Sandbox::new()
         .map_err(|error| Problem::new("", format!("the sandbox cannot start on this machine: {error:#}")))?;
     let sandbox = Arc::new(sandbox);
-    source_exists(config)?;
     let rules = match (&config.rules.from, releases) {
         (RulesFrom::Components(components), _) => loading::components(config, &sandbox, components)?,
         (RulesFrom::Store(store), releases) => {
@@ -88,7 +94,7 @@ pub(super) fn plan_for(config: &Config, rules: &RuleSet, live: &Live) -> Result<
 }
 
 /// A file that cannot be opened is told before anything else is done.
-fn source_exists(config: &Config) -> Result<(), ConfigError> {
+pub(super) fn source_exists(config: &Config) -> Result<(), ConfigError> {
     let SourceConfig::File { path, .. } = &config.source else { return Ok(()) };
     match path.metadata() {
         Ok(metadata) if metadata.is_dir() => {

@@ -6,15 +6,18 @@
 //!
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
-use super::deliver::{DeliverError, Delivery, SharedLedger};
+use super::deliver::{DeliverError, Delivery};
 use super::evaluate::{EvaluateError, Evaluated};
-use super::prepare::{Prepared, inspect};
+use super::prepare::{Prepared, inspect, source_exists};
 use super::reload::{begin, report};
+use super::replay::serve::{Requests, Server};
+use super::replay::{Quarantine, ReplayError};
 use super::report::Report;
 use super::retry::{Patience, retrying};
 use super::serving::Serving;
 use crate::config::{Config, ConfigError, WarehouseConfig};
 use crate::failpoint;
+use crate::ledger::inbox::Inbox;
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::source::{self, OpenError, Settings, SourceError};
 use crate::telemetry::metrics::Metrics;
@@ -25,8 +28,8 @@ use crate::warehouse::{Sqlite, WarehouseError};
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, mpsc};
 
@@ -95,6 +98,24 @@ pub enum RunError {
         /// The first table with rows.
         table: String,
     },
+    /// Nothing was ever committed to the ledger, so nothing can be replayed with it.
+    #[error(
+        "the ledger {ledger} is new: run the pipeline first (with --new-ledger if its ledger was lost), or, if the ledger was \
+         moved, set [ledger] path"
+    )]
+    NothingRun {
+        /// The ledger's directory.
+        ledger: String,
+    },
+    /// A replay failed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The worker was asked, and failed.
+    #[error("the worker says: {0}")]
+    Worker(String),
+    /// A request to a worker cannot be made.
+    #[error("the inbox of the ledger cannot be used: {0}")]
+    Inbox(io::Error),
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -134,7 +155,8 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
-    let (Prepared { sandbox, rules, mut plan, new_tables }, begun) = begin(config, &live)?;
+    source_exists(config)?;
+    let (Prepared { sandbox, rules, plan, new_tables }, begun) = begin(config, &live)?;
     let warehouse = retrying(&patience, async || Sqlite::open(path)).await?;
     let identity = warehouse.identity();
     let ledger = retrying(&patience, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
@@ -151,26 +173,34 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         clock: Arc::clone(&options.clock),
     };
     let source = retrying(&patience, async || source::open(settings(), |key| ledger.position(key))).await?;
-    source.name().clone_into(&mut plan.source_name);
     let plan = Arc::new(plan);
-    let delivery = Delivery {
-        ledger: SharedLedger::new(ledger),
-        warehouse,
-        plan: Arc::clone(&plan),
-        patience,
-        making_streams: Arc::default(),
-        metrics: options.metrics.clone(),
-    };
+    let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), patience, options.metrics.clone());
     let resumed = delivery.resume().await?;
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
     options.status.serves(rules.revision(), report::serving(&rules));
     let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
-    let ended = drive(source, &serving, &delivery, options).await;
+    let requests = requests(config, &serving, &delivery, options);
+    let driven = drive(source, &serving, &delivery, options).await;
+    let requested = requests.end().await;
     serving.finish().await;
-    let (tally, complete) = ended?;
+    let (tally, complete) = driven?;
+    requested?;
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
+}
+
+/// Takes requests to this worker as long as it runs.
+fn requests(config: &Config, serving: &Serving, delivery: &Delivery, options: &Options) -> Requests {
+    let server = Server {
+        inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
+        quarantine: Quarantine::of(config),
+        evaluators: serving.evaluators(),
+        context: serving.context(),
+        delivery: delivery.clone(),
+        clock: Arc::clone(&options.clock),
+    };
+    server.start(options.stop.clone())
 }
 
 /// Rows that no ledger accounts for would be doubled by reading the source again.
@@ -280,10 +310,10 @@ async fn commit(
 /// Delivers commits as they come, and what refused rows added at the end. Counts the events whose rows are durable.
 async fn deliver_all(delivery: Delivery, mut queue: mpsc::Receiver<(Seq, Tally)>) -> Result<(), DeliverError> {
     while let Some((seq, mut tally)) = queue.recv().await {
-        let refused = delivery.deliver(Some(seq)).await?;
+        let refused = delivery.deliver(seq).await?;
         tally.refuse(&refused);
         delivery.metrics.durable(&tally);
     }
-    delivery.deliver(None).await?;
+    delivery.deliver_all().await?;
     Ok(())
 }

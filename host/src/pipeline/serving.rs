@@ -68,6 +68,16 @@ impl Serving {
         self.evaluators.submit(batch, &context)
     }
 
+    /// The threads that judge, for events that come another way.
+    pub(super) fn evaluators(&self) -> Evaluators {
+        self.evaluators.clone()
+    }
+
+    /// The rules of now, whenever they are asked for.
+    pub(super) fn context(&self) -> watch::Receiver<Context> {
+        self.current.clone()
+    }
+
     /// Ends the threads: what is compared by then counts, and a guard that trips on it still rolls back.
     pub(super) async fn finish(self) {
         let Some(Following { besides, follower, differences }) = self.following else { return };

@@ -17,7 +17,8 @@ pub const STACK: usize = 4 << 20;
 /// Below this many events a part is not worth its thread.
 const SMALLEST: usize = 64;
 
-/// Threads with a judge each. They end when this is dropped.
+/// Threads with a judge each; a clone has the same ones. They end when the last clone is dropped.
+#[derive(Clone)]
 pub struct JudgePool {
     work: mpsc::Sender<Work>,
     threads: NonZeroUsize,

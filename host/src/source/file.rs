@@ -27,7 +27,6 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct Reader {
     input: File,
     path: PathBuf,
-    name: String,
     splitter: Splitter,
     publish_time: Micros,
     ids: String,
@@ -64,7 +63,7 @@ impl Reader {
         let file_name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         if !metadata.is_file() {
             // A pipe or a terminal: nothing to remember.
-            return Ok(Self::stream(input, path, format!("file:{file_name}"), settings));
+            return Ok(Self::stream(input, path, settings));
         }
         let canonical = path.canonicalize().map_err(io)?;
         let key = format!("file:{}", canonical.display());
@@ -91,7 +90,6 @@ impl Reader {
         Ok(Self {
             input,
             path: path.to_owned(),
-            name: format!("file:{file_name}"),
             splitter: Splitter::new(line_limit(settings), Some(digest)),
             publish_time: metadata.modified().map_or(0, from_system),
             ids,
@@ -111,19 +109,18 @@ impl Reader {
     pub fn stdin(settings: &Settings) -> Result<Self, SourceError> {
         let path = PathBuf::from("standard input");
         match io::stdin().as_fd().try_clone_to_owned() {
-            Ok(input) => Ok(Self::stream(input.into(), &path, "stdin".into(), settings)),
+            Ok(input) => Ok(Self::stream(input.into(), &path, settings)),
             Err(error) => Err(SourceError::Io { path, error }),
         }
     }
 
     /// Something that can be read once. Its message ids carry the time of the start, so that two runs differ.
-    fn stream(input: File, path: &Path, name: String, settings: &Settings) -> Self {
+    fn stream(input: File, path: &Path, settings: &Settings) -> Self {
         let now = settings.clock.now();
         Self {
             input,
             path: path.to_owned(),
-            ids: format!("{name}-{now}"),
-            name,
+            ids: format!("{}-{now}", settings.source.name()),
             splitter: Splitter::new(line_limit(settings), None),
             publish_time: now,
             line: 0,
@@ -131,11 +128,6 @@ impl Reader {
             ended: false,
             failed: None,
         }
-    }
-
-    /// What rows call the source.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// The next micro-batch; none at the end of the input, or when asked to stop. A file is read on from its position the
@@ -337,7 +329,7 @@ mod tests {
     fn reader(settings: &Settings) -> (Reader, UnixStream, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let input: OwnedFd = ours.try_clone().unwrap().into();
-        (Reader::stream(input.into(), Path::new("a socket"), "socket".into(), settings), ours, theirs)
+        (Reader::stream(input.into(), Path::new("a socket"), settings), ours, theirs)
     }
 
     fn next(reader: &mut Reader, settings: &Settings) -> Result<Option<Vec<Event>>, SourceError> {

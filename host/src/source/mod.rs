@@ -105,11 +105,6 @@ pub struct Running {
 }
 
 impl Opened {
-    /// What rows call it: `file:` and the name of the file, or `stdin`.
-    pub fn name(&self) -> &str {
-        self.reader.name()
-    }
-
     /// Starts reading on a thread. When `stop` is set the source ends with what it has read.
     pub fn start(self, stop: Arc<AtomicBool>) -> std::io::Result<Running> {
         // Two: one is judged while the next is read.

@@ -3,7 +3,7 @@
 
 use crate::time::Micros;
 use crate::verdict::Rejection;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -40,11 +40,11 @@ pub struct Outcomes {
 }
 
 /// Rejected events by stage and code, in their order.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stages(Vec<Stage>);
 
 /// Rejected events of one stage and code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     /// The stage.
     pub stage: Cow<'static, str>,
@@ -168,7 +168,8 @@ impl Stages {
         self.0.iter().filter(|known| known.stage != OTHER_STAGES).count() < STAGES
     }
 
-    fn add(&mut self, later: &Self) {
+    /// Adds the counts of others.
+    pub fn add(&mut self, later: &Self) {
         for Stage { stage, code, events } in &later.0 {
             self.count((stage, code.as_ref()), *events);
         }

@@ -171,6 +171,34 @@ impl fmt::Display for NotReplayable {
     }
 }
 
+/// Quarantine rows whose events a replay took out of quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resolution {
+    /// The table, as the warehouse has it.
+    pub table: String,
+    /// When they were judged.
+    pub at: Micros,
+    /// Who asked for it.
+    pub by: String,
+    /// The rows.
+    pub rows: Vec<Resolved>,
+}
+
+/// A row whose event a replay took out of quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resolved {
+    /// Index of the event among those that were judged together.
+    pub event: u32,
+    /// The row.
+    pub id: RowId,
+    /// The event's message id: the number alone may be another row's after a VACUUM.
+    pub message_id: String,
+    /// Digest of the component that judged it.
+    pub digest: String,
+    /// The event version it was routed by.
+    pub version: Option<String>,
+}
+
 /// Why events cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventsError {

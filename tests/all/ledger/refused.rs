@@ -4,7 +4,7 @@
 use preflight::config::{Config, Layers, WarehouseConfig};
 use preflight::failpoint;
 use preflight::ledger::Ledger;
-use preflight::pipeline::deliver::{Delivery, SharedLedger};
+use preflight::pipeline::deliver::Delivery;
 use preflight::pipeline::evaluate::{Context, Evaluators};
 use preflight::pipeline::prepare;
 use preflight::pipeline::retry::Patience;
@@ -66,14 +66,8 @@ async fn commit_batches(pipeline: &Pipeline) {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let board = Board::new([config.name.as_str()], &clock);
     let (metrics, status) = &board.pipelines()[0];
-    let delivery = Delivery {
-        ledger: SharedLedger::new(ledger),
-        warehouse,
-        plan: Arc::clone(&plan),
-        patience: Patience::new(Duration::ZERO, metrics, status),
-        making_streams: Arc::default(),
-        metrics: metrics.clone(),
-    };
+    let patience = Patience::new(Duration::ZERO, metrics, status);
+    let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), patience, metrics.clone());
     let evaluators =
         Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, None, metrics)
             .unwrap();
@@ -135,7 +129,8 @@ fn refused_rows_fit_the_quarantine_stream_of_the_run_before() {
         .execute_batch(
             "ALTER TABLE poisoned_events RENAME TO old;
              CREATE TABLE poisoned_events (rule TEXT, extra TEXT, error_stage TEXT, source_message_id TEXT, raw_bytes BLOB,
-               raw_size INTEGER, error_reason TEXT, raw_payload TEXT, received_timestamp TEXT, error_code TEXT, attributes TEXT,
+               raw_size INTEGER,
+               error_reason TEXT, raw_payload TEXT, received_timestamp TEXT, error_code TEXT, attributes TEXT,
                publish_timestamp TEXT, ordering_key TEXT, delivery_attempt INTEGER, event_version TEXT, rule_digest TEXT);
              DROP TABLE old",
         )

@@ -3,7 +3,7 @@
 use super::{FilterArgs, Whose, ended};
 use crate::cli::{Ended, output};
 use crate::verdict::clip;
-use crate::warehouse::events::{EventsError, Group, StoredEvent};
+use crate::warehouse::events::{EventsError, Group, Lack, StoredEvent};
 use clap::Args;
 use serde_json::json;
 
@@ -55,7 +55,7 @@ pub(super) fn as_json(row: &StoredEvent) -> serde_json::Value {
     value["id"] = row.id.into();
     value["message_id"] = row.event.message_id.clone().into();
     value["replayable"] = row.lacks.is_none().into();
-    value["lacks"] = row.lacks.map_or(serde_json::Value::Null, |lack| lack.as_str().into());
+    value["lacks"] = row.lacks.map(Lack::as_str).into();
     value
 }
 

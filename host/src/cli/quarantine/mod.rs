@@ -1,10 +1,11 @@
 //! `preflight quarantine`: what was rejected, and replaying it with today's rules.
 
 mod list;
+mod replay;
 mod show;
 
 use super::{Ended, PipelineArgs};
-use crate::config::{Config, ConfigError, WarehouseConfig};
+use crate::config::{Config, WarehouseConfig};
 use crate::time::{Micros, parse_rfc3339};
 use crate::warehouse::events::{EventsError, Filter, NotReplayable, RowId};
 use crate::warehouse::sqlite::EventTable;
@@ -23,12 +24,15 @@ enum Command {
     List(list::ListArgs),
     /// Show one row whole
     Show(show::ShowArgs),
+    /// Judge rows again with today's rules: what passes goes to silver, once, and its row is marked as resolved
+    Replay(replay::ReplayArgs),
 }
 
 pub(super) fn quarantine(args: &QuarantineArgs) -> Ended {
     match &args.command {
         Command::List(args) => list::list(args),
         Command::Show(args) => show::show(args),
+        Command::Replay(args) => replay::replay(args),
     }
 }
 
@@ -42,13 +46,9 @@ struct Whose {
 }
 
 impl Whose {
-    fn config(&self) -> Result<Config, ConfigError> {
-        self.pipeline.load(&self.file).map(|(config, _)| config)
-    }
-
     /// The quarantine table of the pipeline.
     fn table(&self) -> Result<EventTable, Ended> {
-        let config = self.config().map_err(|error| Ended::Refused(error.into()))?;
+        let (config, _) = self.pipeline.load(&self.file).map_err(|error| Ended::Refused(error.into()))?;
         open(&config).map_err(ended)
     }
 }

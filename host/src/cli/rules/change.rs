@@ -1,7 +1,8 @@
 //! The commands that change the releases.
 
 use super::wait;
-use super::{StoreArgs, not_changed, now, operator};
+use super::{StoreArgs, not_changed, now};
+use crate::cli::operator::operator;
 use crate::cli::{Ended, component, output};
 use crate::config::units;
 use crate::digest::Digest;

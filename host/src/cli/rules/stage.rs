@@ -1,6 +1,7 @@
 //! `preflight rules stage`.
 
-use super::{StoreArgs, broken, now, operator};
+use super::{StoreArgs, broken, now};
+use crate::cli::operator::operator;
 use crate::cli::{Ended, component, output};
 use crate::rules::{Limits, load};
 use anyhow::anyhow;

@@ -99,7 +99,6 @@ struct Following {
     saved: Saved,
     state: State,
     registry: Registry,
-    source_name: String,
     current: watch::Sender<Context>,
     messages: Sender<Message>,
     trips: Trips,
@@ -114,7 +113,7 @@ struct Following {
 
 impl Following {
     fn new(settings: Settings, messages: Sender<Message>, current: watch::Sender<Context>) -> Self {
-        let Settings { config, sandbox, begun, context, registry, worker_id, clock, metrics, status } = settings;
+        let Settings { config, sandbox, begun, registry, worker_id, clock, metrics, status, .. } = settings;
         let mut state = State::new(begun.served);
         metrics.revision_served(state.served.revision);
         if let Some((releases, why)) = begun.refused {
@@ -130,7 +129,6 @@ impl Following {
             saved: begun.saved,
             state,
             registry,
-            source_name: context.plan.source_name.clone(),
             current,
             messages,
             found: begun.found,
@@ -201,10 +199,10 @@ impl Following {
     /// Builds aside: on a thread of its own, which is left alone if something newer overtakes it.
     fn build(&mut self, releases: Releases) {
         let (config, sandbox, store) = (Arc::clone(&self.config), Arc::clone(&self.sandbox), self.store.clone());
-        let (messages, source_name, wanted) = (self.messages.clone(), self.source_name.clone(), releases.clone());
+        let (messages, wanted) = (self.messages.clone(), releases.clone());
         let build = move || {
             priority::lower(NICE);
-            let result = build(&config, &sandbox, &store, &wanted, source_name);
+            let result = build(&config, &sandbox, &store, &wanted);
             // After the end of the run nobody waits for it.
             messages.send(Message::Built(wanted, Box::new(result))).ok();
         };
@@ -316,13 +314,11 @@ fn build(
     sandbox: &Arc<Sandbox>,
     store: &RuleStore,
     releases: &Releases,
-    source_name: String,
 ) -> Result<(RuleSet, Plan), ConfigError> {
     let rules = loading::releases(config, sandbox, store, releases)?;
-    let (mut plan, new_tables) = plan_for(config, &rules, &inspect(config))?;
+    let (plan, new_tables) = plan_for(config, &rules, &inspect(config))?;
     if let Some(table) = new_tables.first() {
         return Err(Problem::new("warehouse", format!("table {} is gone", table.name)).into());
     }
-    plan.source_name = source_name;
     Ok((rules, plan))
 }

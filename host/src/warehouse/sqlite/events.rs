@@ -109,6 +109,11 @@ impl EventTable {
         (!why.is_empty()).then(|| NotReplayable { table: self.table.clone(), why, statements })
     }
 
+    /// Refuses a filter that asks for a column which is not there.
+    pub fn takes(&self, filter: &Filter) -> Result<(), EventsError> {
+        self.condition(filter).map(drop)
+    }
+
     /// The number of the newest row; 0 if there is none.
     pub fn newest(&self) -> Result<RowId, EventsError> {
         let sql = format!("SELECT coalesce(max({}), 0) FROM {}", self.row_id, schema::quote(&self.table));

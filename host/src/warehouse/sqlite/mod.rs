@@ -8,6 +8,7 @@ mod add;
 mod append;
 mod encode;
 mod events;
+mod resolve;
 mod schema;
 mod streams;
 
@@ -15,6 +16,7 @@ pub use encode::encode;
 pub use events::EventTable;
 pub use schema::{create_statement, table_name};
 
+use super::events::Resolution;
 use super::{AppendError, Appended, Entry, LiveTable, NewTable, TableColumn, WarehouseError};
 use crate::row::Row;
 use rusqlite::Connection;
@@ -140,6 +142,16 @@ impl Sqlite {
         appended
             .await
             .unwrap_or_else(|error| vec![Err(AppendError::Fatal(format!("the append failed: {error}"))); count])
+    }
+
+    /// Marks quarantine rows as resolved. Those that are marked stay as they are.
+    pub async fn resolve(&self, resolution: Arc<Resolution>) -> Result<(), WarehouseError> {
+        let table = resolution.table.clone();
+        let resolved = self.call(move |connection| resolve::resolve(connection, &resolution)).await;
+        resolved.map_err(|error| WarehouseError {
+            text: format!("cannot mark replayed rows of table {table} as resolved: {}", error.text),
+            ..error
+        })
     }
 
     async fn call<T: Send + 'static>(

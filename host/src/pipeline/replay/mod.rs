@@ -1,0 +1,239 @@
+//! Replaying quarantine: events are judged again from their original bytes and metadata, by the rules as they are now.
+//!
+//! What is accepted or ignored leaves quarantine: one ledger transaction holds the silver rows and the quarantine rows to
+//! be marked; delivery appends the ones, then marks the others. What was promised is always delivered before anything
+//! new is selected, so an event that was taken is not selected again. What is rejected again stays as it is.
+//!
+//! [`command`] is the command's side: it asks the worker that holds the ledger, or does it itself where there is none.
+//! [`serve`] is the worker's side.
+
+pub mod command;
+pub mod report;
+pub mod serve;
+
+use super::deliver::{DeliverError, Delivery};
+use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
+use super::plan::Plan;
+use crate::config::{BatchConfig, Config, WarehouseConfig};
+use crate::event::Event;
+use crate::failpoint;
+use crate::ledger::{Ledger, LedgerError, Original, Part};
+use crate::source::Batch;
+use crate::telemetry::tally::Tally;
+use crate::time::{Clock, Micros};
+use crate::warehouse::events::{EventsError, Filter, NotReplayable, Page, Resolution, Resolved, RowId, StoredEvent};
+use crate::warehouse::sqlite::{EventTable, table_name};
+use crate::warehouse::{Tier, WarehouseError};
+use report::ReplayReport;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is to be replayed, and who asks for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// Which rows.
+    pub filter: Filter,
+    /// What `resolved_by` says, before the digest of the rule.
+    pub by: String,
+}
+
+/// Why a replay failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The table does not hold what a replay needs.
+    #[error("{0}")]
+    NotReplayable(NotReplayable),
+    /// Its events cannot be read.
+    #[error(transparent)]
+    Events(#[from] EventsError),
+    /// They cannot be judged.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    /// The ledger failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// What was judged cannot be written.
+    #[error(transparent)]
+    Deliver(#[from] DeliverError),
+}
+
+impl ReplayError {
+    /// Whether it is only this replay's failure: the worker that does it can go on.
+    pub fn is_its_own(&self) -> bool {
+        matches!(self, Self::NotReplayable(_) | Self::Events(_))
+    }
+
+    /// Whether what was asked for is at fault.
+    pub fn is_refusal(&self) -> bool {
+        self.is_its_own() && !matches!(self, Self::Events(EventsError::Warehouse(_)))
+    }
+}
+
+/// Where a pipeline's quarantine is, and how much of it is taken at once.
+#[derive(Debug, Clone)]
+pub struct Quarantine {
+    path: PathBuf,
+    table: String,
+    batch: BatchConfig,
+}
+
+impl Quarantine {
+    /// That of a pipeline.
+    pub fn of(config: &Config) -> Self {
+        let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
+        Self { path: path.clone(), table: config.quarantine.table.clone(), batch: config.batch }
+    }
+}
+
+/// What judges and what writes.
+pub struct Means<'a> {
+    /// The threads that judge.
+    pub evaluators: &'a Evaluators,
+    /// The rules and the plan of this turn.
+    pub context: Context,
+    /// Processing time.
+    pub clock: &'a dyn Clock,
+    /// Who writes; nobody, when it is only to be seen what would become of the events.
+    pub delivery: Option<&'a Delivery>,
+}
+
+/// A replay under way.
+pub struct Replay {
+    table: Arc<Mutex<EventTable>>,
+    name: String,
+    wanted: Wanted,
+    page: Page,
+    report: ReplayReport,
+}
+
+impl Replay {
+    /// Opens the quarantine and refuses what cannot be replayed. Rows that come later are not taken.
+    pub async fn open(quarantine: Quarantine, wanted: Wanted, dry_run: bool) -> Result<Self, ReplayError> {
+        let Quarantine { path, table: name, batch } = quarantine;
+        let wanted = Wanted { filter: Filter { resolved: false, ..wanted.filter }, ..wanted };
+        blocking(move || {
+            let table = EventTable::quarantine(&path, &name)?;
+            if let Some(problem) = table.not_replayable() {
+                return Err(ReplayError::NotReplayable(problem));
+            }
+            table.takes(&wanted.filter)?;
+            let page =
+                Page { after: RowId::MIN, until: table.newest()?, rows: batch.max_events, bytes: batch.max_bytes };
+            let report = ReplayReport { dry_run, ..ReplayReport::default() };
+            let name = table_name(&name).to_owned();
+            Ok(Self { table: Arc::new(Mutex::new(table)), name, wanted, page, report })
+        })
+        .await
+    }
+
+    /// What it came to so far.
+    pub fn report(&self) -> &ReplayReport {
+        &self.report
+    }
+
+    /// The last row that was looked at.
+    pub fn after(&self) -> RowId {
+        self.page.after
+    }
+
+    /// Goes on behind what another has done of the same replay.
+    pub fn go_on(&mut self, report: ReplayReport, after: RowId) {
+        self.report = report;
+        self.page.after = after;
+    }
+
+    /// Judges the next rows, and writes what becomes of them. False if none are left.
+    pub async fn turn(&mut self, means: &Means<'_>) -> Result<bool, ReplayError> {
+        let rows = self.next_rows().await?;
+        let Some(last) = rows.last() else { return Ok(false) };
+        self.page.after = last.id;
+        self.report.selected += rows.len() as u64;
+        let at = means.clock.now();
+        let (mut taken, mut events) = (Vec::new(), Vec::new());
+        for row in rows {
+            if let Some(lack) = row.lacks {
+                self.report.lacks(lack);
+                continue;
+            }
+            taken.push((row.id, row.event.message_id.clone()));
+            events.push(Event { received_time: at, ..row.event });
+        }
+        if events.is_empty() {
+            return Ok(true);
+        }
+        // In bronze it is since it was received; and what was rejected once would not compare rules on the same traffic.
+        let plan = Plan { bronze: None, ..Plan::clone(&means.context.plan) };
+        let context = Context { plan: Arc::new(plan), pairs: Arc::default(), ..means.context.clone() };
+        let judged = means.evaluators.submit(Batch { events, position: None }, &context).await?;
+        failpoint::pass(failpoint::BATCH_JUDGED);
+        let mut tally = judged.tally.clone();
+        if let Some(delivery) = means.delivery {
+            let refused = self.write(judged, taken, at, delivery).await?;
+            tally.refuse(&refused);
+        }
+        self.report.judged(&tally);
+        Ok(true)
+    }
+
+    async fn next_rows(&self) -> Result<Vec<StoredEvent>, ReplayError> {
+        let (table, filter, page) = (Arc::clone(&self.table), self.wanted.filter.clone(), self.page);
+        blocking(move || {
+            // A panic in another call left nothing behind: it only reads.
+            Ok(table.lock().unwrap_or_else(PoisonError::into_inner).page(&filter, page)?)
+        })
+        .await
+    }
+
+    /// Writes the silver rows of what was judged and marks what is resolved. Returns what silver refused after all.
+    async fn write(
+        &self,
+        judged: Evaluated,
+        taken: Vec<(RowId, String)>,
+        at: Micros,
+        delivery: &Delivery,
+    ) -> Result<Tally, ReplayError> {
+        let rejected: BTreeSet<u32> = judged
+            .parts
+            .iter()
+            .filter(|part| part.tier == Tier::Quarantine)
+            .flat_map(|part| (0..part.rows.len()).map(|row| part.rows.event(row)))
+            .collect();
+        let originals = judged.originals.read::<Vec<Original<'static>>>()?.into_iter().flatten();
+        let rows: Vec<Resolved> = (0..)
+            .zip(taken.into_iter().zip(originals))
+            .filter(|(event, _)| !rejected.contains(event))
+            .map(|(event, ((id, message_id), original))| {
+                let digest = original.rule.map_or_else(String::new, |(_, digest)| digest.into_owned());
+                let version = original.version.map(Cow::into_owned);
+                Resolved { event, id, message_id, digest, version }
+            })
+            .collect();
+        if rows.is_empty() {
+            return Ok(Tally::default());
+        }
+        let resolution = Resolution { table: self.name.clone(), at, by: self.wanted.by.clone(), rows };
+        let silver: Vec<Part> = judged.parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
+        if silver.iter().any(|part| !part.rows.is_empty()) {
+            delivery.ensure_stream(Tier::Silver).await?;
+        }
+        let work = Arc::new((silver, resolution));
+        let call = move |ledger: &mut Ledger| ledger.commit_replay(&work.0, &work.1);
+        let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
+        failpoint::pass(failpoint::LEDGER_COMMITTED);
+        Ok(delivery.deliver(seq).await?)
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, ReplayError> + Send + 'static,
+) -> Result<T, ReplayError> {
+    let ended = tokio::task::spawn_blocking(call).await;
+    ended.unwrap_or_else(|error| {
+        let error = WarehouseError { text: format!("a call failed: {error}"), retryable: false };
+        Err(EventsError::Warehouse(error).into())
+    })
+}

@@ -1,0 +1,177 @@
+//! The worker's side: requests are taken from the ledger's inbox and carried out beside the micro-batches, a chunk of at
+//! most a micro-batch at a time.
+
+use super::report::ReplayReport;
+use super::{Means, Quarantine, Replay, ReplayError, Wanted};
+use crate::failpoint;
+use crate::ledger::LedgerError;
+use crate::ledger::inbox::{Inbox, Taken};
+use crate::pipeline::deliver::Delivery;
+use crate::pipeline::evaluate::{Context, Evaluators};
+
+use crate::pipeline::run::Stop;
+use crate::time::Clock;
+use crate::warehouse::events::RowId;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// How often the inbox is looked into.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What a worker can be asked for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// To replay quarantine.
+    Replay(Wanted),
+}
+
+/// What it answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It is done.
+    Done(ReplayReport),
+    /// The worker ends: this much of it is done.
+    Begun {
+        /// What it came to.
+        report: ReplayReport,
+        /// The last row that was looked at.
+        after: RowId,
+    },
+    /// It was not done, or not to its end.
+    Failed(String),
+}
+
+/// A worker's part in the requests to it.
+pub struct Server {
+    /// Where requests come in.
+    pub inbox: Arc<Mutex<Inbox>>,
+    /// What may be asked for.
+    pub quarantine: Quarantine,
+    /// Who judges.
+    pub evaluators: Evaluators,
+    /// The rules and the plan that the worker has at a moment.
+    pub context: watch::Receiver<Context>,
+    /// Who writes.
+    pub delivery: Delivery,
+    /// Processing time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Requests to a worker, taken as they come.
+pub struct Requests {
+    ending: Stop,
+    task: JoinHandle<Result<(), ReplayError>>,
+}
+
+impl Requests {
+    /// Ends it once the chunk that is under way is finished. An error is one that the worker cannot go on with.
+    pub async fn end(self) -> Result<(), ReplayError> {
+        self.ending.request();
+        let ended = self.task.await;
+        ended.unwrap_or_else(|error| Err(LedgerError::Damaged(format!("a request to it failed: {error}")).into()))
+    }
+}
+
+impl Server {
+    /// Starts serving. A failure that the worker cannot go on with asks it to stop.
+    pub fn start(self, worker: Stop) -> Requests {
+        let ending = Stop::default();
+        let ended = ending.clone();
+        let task = tokio::spawn(async move {
+            let served = self.serve(&ended).await;
+            if served.is_err() {
+                worker.request();
+            }
+            served
+        });
+        Requests { ending, task }
+    }
+
+    async fn serve(self, ending: &Stop) -> Result<(), ReplayError> {
+        let tidied = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).tidy(self.clock.now());
+        if let Err(error) = tidied {
+            tracing::warn!("old answers cannot be deleted: {error}");
+        }
+        let mut failing = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = ending.wait() => return Ok(()),
+                () = tokio::time::sleep(LOOK) => {}
+            }
+            while !ending.requested() {
+                let Some(taken) = self.take(&mut failing).await else { break };
+                failpoint::pass(failpoint::REQUEST_TAKEN);
+                self.carry_out(taken, ending).await?;
+            }
+        }
+    }
+
+    /// The next request. That the inbox cannot be read is said once, until it can.
+    async fn take(&self, failing: &mut bool) -> Option<Taken> {
+        let inbox = Arc::clone(&self.inbox);
+        let look = move || inbox.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let looked = tokio::task::spawn_blocking(look).await;
+        match looked.unwrap_or_else(|error| Err(io::Error::other(error))) {
+            Ok(taken) => {
+                *failing = false;
+                taken
+            }
+            Err(error) => {
+                if !std::mem::replace(failing, true) {
+                    tracing::warn!("the inbox of the ledger cannot be read: {error}");
+                }
+                None
+            }
+        }
+    }
+
+    async fn carry_out(&self, taken: Taken, ending: &Stop) -> Result<(), ReplayError> {
+        let result = match serde_json::from_str(&taken.text) {
+            Ok(Request::Replay(wanted)) => self.replay(wanted, &taken, ending).await,
+            Err(error) => Ok(Some(Answer::Failed(format!("this is no request that this version knows: {error}")))),
+        };
+        failpoint::pass(failpoint::REQUEST_DONE);
+        let (answer, ends) = match result {
+            Ok(None) => return Ok(()),
+            Ok(Some(answer)) => (answer, Ok(())),
+            Err(error) => (Answer::Failed(error.to_string()), if error.is_its_own() { Ok(()) } else { Err(error) }),
+        };
+        if let Err(error) = taken.answer(&answer) {
+            tracing::warn!("a request was carried out, but the answer cannot be written: {error}");
+        }
+        ends
+    }
+
+    /// Replays until nothing is left, or the worker ends, or nobody waits for it any more: then there is no answer.
+    async fn replay(&self, wanted: Wanted, taken: &Taken, ending: &Stop) -> Result<Option<Answer>, ReplayError> {
+        tracing::info!(by = wanted.by, "replaying quarantine");
+        let mut replay = Replay::open(self.quarantine.clone(), wanted, false).await?;
+        loop {
+            if !taken.is_waited_for() {
+                tracing::info!("a request was left undone: the command that made it has ended");
+                return Ok(None);
+            }
+            let means = Means {
+                evaluators: &self.evaluators,
+                context: self.context.borrow().clone(),
+                clock: self.clock.as_ref(),
+                delivery: Some(&self.delivery),
+            };
+            if !replay.turn(&means).await? {
+                let report = replay.report().clone();
+                tracing::info!(selected = report.selected, accepted = report.accepted, "replayed quarantine");
+                return Ok(Some(Answer::Done(report)));
+            }
+            if ending.requested() {
+                return Ok(Some(Answer::Begun { report: replay.report().clone(), after: replay.after() }));
+            }
+        }
+    }
+}
