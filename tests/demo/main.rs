@@ -10,12 +10,13 @@ const RATE: u64 = 20_000;
 
 type Scene = fn(&mut Stage) -> Result<()>;
 
-const SCENES: [(&str, Scene); 5] = [
+const SCENES: [(&str, Scene); 6] = [
     ("The next version: beside, then in service", scenes::next_version),
     ("A broken build: refused by its fixtures", scenes::refused_by_fixtures),
     ("A rule that rejects too much: rolled back by its guard", scenes::rejects_too_much),
     ("A rule that panics: rolled back by its guard", scenes::faults),
     ("An event version nobody serves", scenes::unknown_version),
+    ("What was wrongly rejected comes to silver", scenes::repair),
 ];
 
 fn main() -> ExitCode {

@@ -19,6 +19,10 @@ pub fn end(stage: Stage) -> Result<()> {
     ensure!(read == fed, "the worker read {read} events, {fed} were fed");
     ensure!(silver + quarantine + ignored == fed, "the worker's counts do not add up to {fed}");
 
+    let replayed = timeline::replayed_once(&warehouse)?;
+    if replayed > 0 {
+        operator.tell(&format!("{replayed} of the quarantine were replayed since: they are in silver, each once."));
+    }
     let rows = timeline::rows(&warehouse)?;
     // No build ignores an event: all have a row.
     timeline::each_once(&rows, fed)?;

@@ -15,5 +15,5 @@ mod timeline;
 mod warehouse;
 
 pub use ending::end;
-pub use play::{faults, next_version, refused_by_fixtures, rejects_too_much, unknown_version};
+pub use play::{faults, next_version, refused_by_fixtures, rejects_too_much, repair, unknown_version};
 pub use stage::{Settings, Stage};

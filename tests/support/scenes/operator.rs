@@ -1,4 +1,4 @@
-//! Who types `preflight rules …`: every command is shown as it is typed, with what it prints and how long it takes.
+//! Who types `preflight …`: every command is shown as it is typed, with what it prints and how long it takes.
 
 use crate::{Ended, paths};
 use anyhow::{Context, Result, bail};
@@ -53,13 +53,17 @@ impl Operator {
 
     /// Runs `preflight rules` with these arguments, which must end with this exit code.
     pub(super) fn run(&self, arguments: &[&str], code: i32) -> Result<Ended> {
+        self.preflight(&[&["rules"], arguments].concat(), code)
+    }
+
+    /// Runs `preflight` with these arguments, which must end with this exit code.
+    pub(super) fn preflight(&self, arguments: &[&str], code: i32) -> Result<Ended> {
         let shown: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
-        let line = format!("preflight rules {}", shown.join(" "));
+        let line = format!("preflight {}", shown.join(" "));
         self.tell(&format!("\n$ {line}"));
         let begun = Instant::now();
         let output = Command::new(paths::preflight())
             .current_dir(paths::root())
-            .arg("rules")
             .args(arguments)
             .env("PREFLIGHT_RULE_STORE", self.store.directory())
             .stdin(Stdio::null())

@@ -24,14 +24,14 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts it, with an input to be fed.
-    pub(super) fn start(settings: &Settings, store: &str, database: &str) -> Result<(Self, ChildStdin)> {
+    pub(super) fn start(settings: &Settings) -> Result<(Self, ChildStdin)> {
         let (log, report) = (settings.directory.join("worker.log"), settings.directory.join("report.json"));
         let file = |path: &PathBuf| File::create(path).with_context(|| format!("cannot write {}", path.display()));
         let mut child = Command::new(paths::preflight())
             .current_dir(paths::root())
-            .args(["run", "examples/offvia/swap.toml", "--json"])
-            .args(["--set", &format!("rules.store={store}"), "--set", &format!("warehouse.sqlite.path={database}")])
-            .args(["--set", &format!("rules.guard.time={}", settings.guard_time)])
+            .arg("run")
+            .args(settings.pipeline())
+            .arg("--json")
             .stdin(Stdio::piped())
             .stdout(file(&report)?)
             .stderr(file(&log)?)

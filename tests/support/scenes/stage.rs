@@ -31,6 +31,27 @@ pub struct Settings {
     pub tell: fn(&str),
 }
 
+impl Settings {
+    pub(super) fn store(&self) -> PathBuf {
+        self.directory.join("rules")
+    }
+
+    pub(super) fn database(&self) -> PathBuf {
+        self.directory.join("warehouse.db")
+    }
+
+    /// The pipeline as every command takes it.
+    pub(super) fn pipeline(&self) -> Vec<String> {
+        let keys = [
+            format!("rules.store={}", self.store().display()),
+            format!("warehouse.sqlite.path={}", self.database().display()),
+            format!("rules.guard.time={}", self.guard_time),
+        ];
+        let settings = keys.into_iter().flat_map(|key| ["--set".to_owned(), key]);
+        ["examples/offvia/swap.toml".to_owned()].into_iter().chain(settings).collect()
+    }
+}
+
 /// A worker under load. Dropping it kills the worker.
 pub struct Stage {
     pub(super) settings: Settings,
@@ -41,28 +62,37 @@ pub struct Stage {
     pub(super) feeder: Feeder,
     /// The components that judged an event version, in the order they did.
     pub(super) judged: Vec<(String, Digest)>,
+    /// What a replay can bring to silver: how its rows are chosen, and whose they are.
+    pub(super) repairs: Vec<Repair>,
     begun: Instant,
+}
+
+/// Rows of quarantine that are good.
+#[derive(Debug, Clone)]
+pub(super) struct Repair {
+    /// As `quarantine replay` is told, with other rows that are not good.
+    pub(super) chosen: [String; 2],
+    /// As the database is asked.
+    pub(super) good: String,
 }
 
 impl Stage {
     /// The first scene: a rule is promoted, and a worker begins to serve it.
     pub fn begin(settings: Settings) -> Result<Self> {
-        let store = settings.directory.join("rules");
-        let database = settings.directory.join("warehouse.db");
-        let operator = Operator::new(&store, settings.tell);
+        let operator = Operator::new(&settings.store(), settings.tell);
         operator.tell(
             "A rule store begins with a component that is staged, with the fixtures that it must hold to, and promoted \
              for an event version.",
         );
-        operator.tell(&format!("\n$ export PREFLIGHT_RULE_STORE={}", store.display()));
+        operator.tell(&format!("\n$ export PREFLIGHT_RULE_STORE={}", settings.store().display()));
         let first = operator.stage("offvia-booking", "the first rule")?;
         operator.run(&["promote", &first.short(), "--events", "1", "--why", "go live"], 0)?;
-        let warehouse = Warehouse::create(&database)?;
-        let (store, database) = (store.display().to_string(), database.display().to_string());
-        let (process, stdin) = Process::start(&settings, &store, &database)?;
+        let warehouse = Warehouse::create(&settings.database())?;
+        let (process, stdin) = Process::start(&settings)?;
         let feeder = Feeder::start(stdin, settings.rate).context("cannot start the feeder")?;
         let begun = Instant::now();
-        let mut stage = Self { settings, operator, warehouse, process, feeder, judged: Vec::new(), begun };
+        let mut stage =
+            Self { settings, operator, warehouse, process, feeder, judged: Vec::new(), repairs: Vec::new(), begun };
         stage.judges("1", first, 0)?;
         stage.operator.tell(&format!(
             "\nA worker follows the store (`preflight run examples/offvia/swap.toml`) and is fed {} events a second; its \
@@ -112,6 +142,13 @@ impl Stage {
     pub(super) fn newest_row(&self) -> Result<i64> {
         let newest = self.warehouse.first("SELECT max(rowid) FROM fact_bookings", [], |row| row.get(0))?;
         Ok(newest.flatten().unwrap_or(0))
+    }
+
+    /// Notes rows of quarantine that a replay must bring to silver. How many there are by now.
+    pub(super) fn harmed(&mut self, chosen: [String; 2], good: String) -> Result<u64> {
+        let rows = self.warehouse.count(&format!("SELECT count(*) FROM poisoned_events WHERE {good}"), [])?;
+        self.repairs.push(Repair { chosen, good });
+        Ok(rows)
     }
 
     /// What the store has active for version 1.

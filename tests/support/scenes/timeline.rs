@@ -24,10 +24,15 @@ pub(super) struct Judged {
     is_silver: bool,
 }
 
-/// Every row of both tables, in the order of the events.
+/// Events that a replay brought from quarantine to silver.
+const REPLAYED: &str = "SELECT source_message_id FROM poisoned_events WHERE resolved_at IS NOT NULL";
+
+/// Every row of both tables, in the order of the events. Of an event that was replayed the first: the row in quarantine.
 pub(super) fn rows(warehouse: &Warehouse) -> Result<Vec<Judged>> {
     let table = |table: &str, is_silver: bool| {
-        let sql = format!("SELECT CAST(source_message_id AS INTEGER), event_version, rule_digest FROM {table}");
+        let first = if is_silver { format!("source_message_id NOT IN ({REPLAYED})") } else { "true".to_owned() };
+        let sql =
+            format!("SELECT CAST(source_message_id AS INTEGER), event_version, rule_digest FROM {table} WHERE {first}");
         warehouse.all(&sql, |row| {
             Ok(Judged {
                 number: row.get::<_, i64>(0)?.cast_unsigned(),
@@ -41,6 +46,19 @@ pub(super) fn rows(warehouse: &Warehouse) -> Result<Vec<Judged>> {
     rows.extend(table("poisoned_events", false)?);
     rows.sort_unstable_by_key(|row| row.number);
     Ok(rows)
+}
+
+/// Checks that every replayed event is in silver, once. How many there are.
+pub(super) fn replayed_once(warehouse: &Warehouse) -> Result<u64> {
+    let resolved = warehouse.count(&format!("SELECT count(*) FROM ({REPLAYED})"), [])?;
+    let silver = format!("FROM fact_bookings WHERE source_message_id IN ({REPLAYED})");
+    let rows = warehouse.count(&format!("SELECT count(*) {silver}"), [])?;
+    let events = warehouse.count(&format!("SELECT count(DISTINCT source_message_id) {silver}"), [])?;
+    ensure!(
+        rows == resolved && events == resolved,
+        "{resolved} rows are resolved; of their events {events} are in silver, in {rows} rows"
+    );
+    Ok(resolved)
 }
 
 /// Checks that every event from 0 on is there, once.
