@@ -37,12 +37,15 @@ impl Saved {
         })
     }
 
-    /// Writes the file: it is old or new, never half.
+    /// Writes the file: it is old or new, never half. Only pins are worth the wait for the disk: what was served last
+    /// matters at a start whose revision is bad as well.
     pub(super) fn write(&self, ledger: &Path) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(ledger)?;
         serde_json::to_writer(&mut file, self)?;
         file.flush()?;
-        file.as_file().sync_all()?;
+        if !self.pins.is_empty() {
+            file.as_file().sync_all()?;
+        }
         file.persist(ledger.join(FILE))?;
         Ok(())
     }
