@@ -87,7 +87,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Result<()> {
     let mut medians = [Vec::new(), Vec::new()];
     let mut swaps = 0;
     // A smoke run is over within a second.
-    let (events, slice) = if effort.rounds < 5 { (effort.events * 10, SLICE / 10) } else { (effort.events * 2, SLICE) };
+    let (events, slice) = if effort.rounds < 5 { (effort.events * 20, SLICE / 10) } else { (effort.events * 2, SLICE) };
     for _ in 0..effort.rounds {
         let round = under_load(events, slice)?;
         medians[0].push(percentile(&round.with, 50)?);
@@ -126,7 +126,7 @@ struct Round {
 fn under_load(events: usize, slice: Duration) -> Result<Round> {
     let swapped = Swapped::new("[source.file]\npath = \"input.ndjson\"\n")?;
     swapped.pipeline.write_input(payloads::lines(events));
-    let (run, _stdin) = Running::start(&swapped.pipeline);
+    let (mut run, _stdin) = Running::start(&swapped.pipeline);
     swapped.wait(1)?;
     let mut at = Vec::new();
     let mut latencies = Vec::new();
@@ -137,7 +137,7 @@ fn under_load(events: usize, slice: Duration) -> Result<Round> {
         // A slice begins and ends with the first build, so that no guard runs in those without swaps.
         if !even && there {
             std::thread::sleep(Duration::from_millis(1));
-            if !alive(&swapped) {
+            if run.has_ended() {
                 break;
             }
             continue;
@@ -146,7 +146,7 @@ fn under_load(events: usize, slice: Duration) -> Result<Round> {
         let revision = swapped.there_or_back(there)?;
         at.push(SystemClock.now());
         while swapped.serves() != Some(revision) {
-            if !alive(&swapped) {
+            if run.has_ended() {
                 break 'run;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -160,10 +160,6 @@ fn under_load(events: usize, slice: Duration) -> Result<Round> {
     check(&swapped, events)?;
     let (with, without) = batches(&ended.stderr, &at, slice)?;
     Ok(Round { with, without, latency: percentile(&latencies, 50)?, swaps: at.len() })
-}
-
-fn alive(swapped: &Swapped) -> bool {
-    swapped.serves().is_some()
 }
 
 /// Every event has its row, and the digests of the rows follow the history.

@@ -69,7 +69,7 @@ impl Running {
     #[track_caller]
     pub fn wait_until(&mut self, is_so: impl Fn() -> bool) {
         while !is_so() {
-            assert!(self.child.try_wait().expect("a child can be waited for").is_none(), "it ended before that");
+            assert!(!self.has_ended(), "it ended before that");
             thread::yield_now();
         }
     }
@@ -81,6 +81,11 @@ impl Running {
         let line = self.wait_for_log(LISTENS);
         let (_, rest) = line.split_once(LISTENS).expect("it was waited for");
         rest.chars().take_while(|c| c.is_ascii_digit() || ['.', ':', '[', ']'].contains(c)).collect()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be waited for").is_some()
     }
 
     /// Sends it a signal.

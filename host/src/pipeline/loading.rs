@@ -44,14 +44,16 @@ pub(super) fn components(
     }
 }
 
-/// Loads a revision of a rule store whole: only if every component of every role passes is there a set.
+/// Loads a revision of a rule store whole: only if every component of every role passes is there a set. A component of
+/// the set that serves now has passed, and is taken as it is once the store is seen to hold it still.
 pub(super) fn releases(
     config: &Config,
     sandbox: &Arc<Sandbox>,
     store: &RuleStore,
     releases: &Releases,
+    serving: Option<&RuleSet>,
 ) -> Result<RuleSet, ConfigError> {
-    let mut loader = Loader { config, sandbox, store, loaded: BTreeMap::new(), problems: Vec::new() };
+    let mut all = Loader { config, sandbox, store, serving, loaded: BTreeMap::new(), problems: Vec::new() };
     if releases.release.is_empty() {
         let what = format!(
             "{} releases nothing: stage a component and promote it (preflight rules stage, preflight rules promote)",
@@ -61,12 +63,12 @@ pub(super) fn releases(
     }
     let mut versions = BTreeMap::new();
     for (version, release) in &releases.release {
-        if let Some(serving) = loader.serving(version, &release.validator) {
+        if let Some(serving) = all.serving(version, &release.validator) {
             versions.insert(version.clone(), serving);
         }
     }
-    if !loader.problems.is_empty() {
-        return Err(ConfigError(loader.problems));
+    if !all.problems.is_empty() {
+        return Err(ConfigError(all.problems));
     }
     let rules = &config.rules;
     Ok(RuleSet::released(rules.routing.clone(), rules.canary_by.clone(), releases.revision, versions))
@@ -85,6 +87,7 @@ struct Loader<'a> {
     config: &'a Config,
     sandbox: &'a Arc<Sandbox>,
     store: &'a RuleStore,
+    serving: Option<&'a RuleSet>,
     loaded: BTreeMap<Digest, Result<Arc<Rule>, String>>,
     problems: Vec<Problem>,
 }
@@ -135,7 +138,10 @@ impl Loader<'_> {
     fn role(&mut self, version: &str, role: &str, digest: &Digest) -> Option<Arc<Rule>> {
         let loaded = match self.loaded.entry(*digest) {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(staged(self.config, self.sandbox, self.store, digest)),
+            Entry::Vacant(entry) => {
+                let known = self.serving.and_then(|serving| serving.rule(digest));
+                entry.insert(staged(self.config, self.sandbox, self.store, digest, known))
+            }
         };
         match loaded.as_ref().map_err(Clone::clone).and_then(|rule| judges(rule, version)) {
             Ok(loaded) => Some(loaded),
@@ -148,10 +154,19 @@ impl Loader<'_> {
     }
 }
 
-/// A staged component, held to its fixtures.
-fn staged(config: &Config, sandbox: &Arc<Sandbox>, store: &RuleStore, digest: &Digest) -> Result<Arc<Rule>, String> {
-    let cache = CodeCache::new(&config.rules.cache);
+/// A staged component, held to its fixtures unless it is known to hold to them.
+fn staged(
+    config: &Config,
+    sandbox: &Arc<Sandbox>,
+    store: &RuleStore,
+    digest: &Digest,
+    known: Option<&Arc<Rule>>,
+) -> Result<Arc<Rule>, String> {
     let bytes = store.component(digest, config.limits.component).map_err(|error| error.to_string())?;
+    if let Some(known) = known {
+        return Ok(Arc::clone(known));
+    }
+    let cache = CodeCache::new(&config.rules.cache);
     let rule = load::bytes(sandbox, &config.limits, &cache, &bytes).map_err(|error| format!("{digest}: {error}"))?;
     let rule = Arc::new(rule);
     let fixtures = store.fixtures(digest).map_err(|error| error.to_string())?;

@@ -71,7 +71,7 @@ pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releas
         (RulesFrom::Components(components), _) => loading::components(config, &sandbox, components)?,
         (RulesFrom::Store(store), releases) => {
             let nothing = Releases::default();
-            loading::releases(config, &sandbox, &RuleStore::at(store), releases.unwrap_or(&nothing))?
+            loading::releases(config, &sandbox, &RuleStore::at(store), releases.unwrap_or(&nothing), None)?
         }
     };
     let (plan, new_tables) = plan_for(config, &rules, live)?;

@@ -4,6 +4,7 @@
 use super::load::Rule;
 pub use super::route::{By, Pointer, Routing};
 use super::share::Share;
+use crate::digest::Digest;
 use crate::event::Event;
 use crate::verdict::{Rejection, clip, stage};
 use std::borrow::Cow;
@@ -129,6 +130,14 @@ impl RuleSet {
             let canary = serving.canary.as_ref().map(|(_, served)| served);
             std::iter::once(&serving.active).chain(canary).map(move |served| (version.as_str(), served))
         })
+    }
+
+    /// The rule of a component, in whatever role it is.
+    pub fn rule(&self, digest: &Digest) -> Option<&Arc<Rule>> {
+        let rules = self.served().flat_map(|(_, served)| {
+            std::iter::once(&served.rule).chain(served.beside.iter().map(|beside| &beside.rule))
+        });
+        { rules }.find(|rule| rule.digest == *digest)
     }
 
     /// The version of an event and the rule that serves it, or the rejection for quarantine. The version is told

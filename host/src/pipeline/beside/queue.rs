@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::releases::worker::Sample;
 use crate::rules::compare::{Difference, Opinion, column, compare, shown};
 use crate::rules::judge::Isolation;
-use crate::rules::set::Served;
+use crate::rules::set::{BesideKind, Served};
 use crate::rules::{Judge, Limits, Rule, Sandbox};
 use crate::time::{Clock, Micros};
 use crate::verdict::clip;
@@ -19,6 +19,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Parts of micro-batches that may wait.
 const WAITING: usize = 4;
+/// Events of one part that a guard looks at: enough to find a bad rule within a part or two, and little of a busy core.
+const GUARDED: usize = 256;
 /// How long one part may take: then the rest of it is skipped, so that a slow rule still sees some of every part.
 const PART: Duration = Duration::from_millis(250);
 /// How long the end of a run waits for what is queued.
@@ -98,6 +100,7 @@ struct Item {
 pub struct Collector {
     room: Option<OwnedSemaphorePermit>,
     items: Vec<Item>,
+    guarded: usize,
 }
 
 impl Besides {
@@ -115,12 +118,12 @@ impl Besides {
 
     /// A collector for one part. If the queue is full it only counts what is skipped.
     pub fn collector(&self) -> Collector {
-        Collector { room: Arc::clone(&self.room).try_acquire_owned().ok(), items: Vec::new() }
+        Collector { room: Arc::clone(&self.room).try_acquire_owned().ok(), items: Vec::new(), guarded: 0 }
     }
 
     /// Hands a part over.
     pub fn submit(&self, collector: Collector, batch: &Arc<Vec<Event>>) {
-        let Collector { room: Some(room), items } = collector else { return };
+        let Collector { room: Some(room), items, .. } = collector else { return };
         if !items.is_empty() {
             // After the end nobody judges, and nobody looks at the counts either.
             self.jobs.send(Message::Job(Job { batch: Arc::clone(batch), items, _room: room })).ok();
@@ -150,10 +153,12 @@ impl Collector {
             if pair.is_over() || !beside.share.holds(beside.kind.as_str(), event.message_id.as_bytes()) {
                 continue;
             }
-            if self.room.is_none() {
+            let guard = beside.kind != BesideKind::Shadow;
+            if self.room.is_none() || guard && self.guarded >= GUARDED {
                 pair.skip(1);
                 continue;
             }
+            self.guarded += usize::from(guard);
             self.items.push(Item {
                 index,
                 pair: Arc::clone(pair),

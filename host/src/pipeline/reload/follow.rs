@@ -3,9 +3,9 @@
 use super::super::beside::{Pair, Registry};
 use super::super::evaluate::Context;
 use super::super::plan::Plan;
-use super::super::prepare::{inspect, plan_for};
-use super::super::{loading, priority};
+use super::super::priority;
 use super::begin::Begun;
+use super::build::build;
 use super::report::serving;
 use super::saved::Saved;
 use super::state::{State, Step, Use};
@@ -200,9 +200,10 @@ impl Following {
     fn build(&mut self, releases: Releases) {
         let (config, sandbox, store) = (Arc::clone(&self.config), Arc::clone(&self.sandbox), self.store.clone());
         let (messages, wanted) = (self.messages.clone(), releases.clone());
+        let serving = Arc::clone(&self.current.borrow().rules);
         let build = move || {
             priority::lower(NICE);
-            let result = build(&config, &sandbox, &store, &wanted);
+            let result = build(&config, &sandbox, &store, &wanted, &serving);
             // After the end of the run nobody waits for it.
             messages.send(Message::Built(wanted, Box::new(result))).ok();
         };
@@ -306,19 +307,4 @@ impl Following {
             comparisons: self.registry.report(now),
         }
     }
-}
-
-/// Makes a rule set of releases and holds it against the live tables.
-fn build(
-    config: &Config,
-    sandbox: &Arc<Sandbox>,
-    store: &RuleStore,
-    releases: &Releases,
-) -> Result<(RuleSet, Plan), ConfigError> {
-    let rules = loading::releases(config, sandbox, store, releases)?;
-    let (plan, new_tables) = plan_for(config, &rules, &inspect(config))?;
-    if let Some(table) = new_tables.first() {
-        return Err(Problem::new("warehouse", format!("table {} is gone", table.name)).into());
-    }
-    Ok((rules, plan))
 }
