@@ -9,6 +9,17 @@ use tempfile::NamedTempFile;
 /// How the name of a file begins that is not in its place yet. A killed process leaves such a file behind.
 pub const TEMPORARY: &str = ".new-";
 
+/// The content of a regular file. Nothing else is opened: a pipe would be waited for.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    must_be_regular(path)?;
+    std::fs::read(path)
+}
+
+/// Whether a path leads to a regular file.
+pub fn must_be_regular(path: &Path) -> io::Result<()> {
+    if path.metadata()?.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
 /// A file's new content under a temporary name in the same directory. Dropping it leaves the old content.
 #[derive(Debug)]
 pub struct Prepared {

@@ -14,13 +14,13 @@ pub mod evaluate;
 mod loading;
 pub mod plan;
 pub mod prepare;
-mod priority;
 pub mod reload;
 pub mod replay;
 pub mod report;
 pub mod retry;
 pub mod run;
 mod serving;
+mod threads;
 
 pub use prepare::{Prepared, prepare, refusals};
 pub use report::Report;

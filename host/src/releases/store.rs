@@ -3,6 +3,7 @@
 use super::lock;
 use super::model::Releases;
 use crate::digest::{Digest, Running};
+use crate::files;
 use crate::fixtures::{self, Fixture};
 use crate::rules::load::{LoadError, read_bounded};
 use std::fs::File;
@@ -109,6 +110,7 @@ impl RuleStore {
     /// The bytes of a component, which have its digest.
     pub fn component(&self, digest: &Digest, limit: u64) -> Result<Vec<u8>, StoreError> {
         let path = self.component_path(digest);
+        files::must_be_regular(&path).map_err(StoreError::io(&path))?;
         let bytes = match read_bounded(&path, limit) {
             Ok(bytes) => bytes,
             Err(LoadError::Read(error)) => return Err(StoreError::Io { path, error }),
@@ -139,6 +141,7 @@ impl RuleStore {
         files.sort();
         let mut all = Vec::new();
         for path in files {
+            files::must_be_regular(&path).map_err(StoreError::io(&path))?;
             let text = std::fs::read_to_string(&path).map_err(StoreError::io(&path))?;
             let parsed = fixtures::parse(&text).map_err(|what| StoreError::Damaged { path, what })?;
             all.extend(parsed);
@@ -163,7 +166,7 @@ impl RuleStore {
 
     /// The content of a file of the store; none if the store has no such file.
     pub(super) fn if_there(&self, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-        match std::fs::read(path) {
+        match files::read(path) {
             Ok(content) => Ok(Some(content)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.must_be_there().map(|()| None),
             Err(error) => Err(StoreError::Io { path: path.to_owned(), error }),

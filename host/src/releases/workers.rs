@@ -49,7 +49,7 @@ impl Worker {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        let text = std::fs::read(path).map_err(StoreError::io(path))?;
+        let text = files::read(path).map_err(StoreError::io(path))?;
         serde_json::from_slice(&text)
             .map_err(|error| StoreError::Damaged { path: path.to_owned(), what: error.to_string() })
     }

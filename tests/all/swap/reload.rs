@@ -341,3 +341,24 @@ fn a_revision_is_taken_whole() {
     assert!(n.is_sorted(), "once the new set judges, the old one no longer does, whatever the event version");
     assert_eq!((n.first(), n.last()), (Some(&1), Some(&2)));
 }
+
+/// A pipe where a file should be was waited for, for ever: at the start, and at the end of a run.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_told_and_holds_up_nobody() {
+    let following = Following::default();
+    following.begin_with(&build(1), "1");
+    let mut fed = following.start();
+    following.serves(&mut fed, 1);
+    let releases = following.store.directory().join("releases.toml");
+    let whole = fs::read(&releases).unwrap();
+    let pipe = following.pipeline.directory().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    fs::rename(&pipe, &releases).unwrap();
+    let worker = following.wait(&mut fed, |worker| worker.store_problem.is_some());
+    assert!(worker.store_problem.unwrap().contains("not a regular file"));
+    fed.finish().expect(0);
+    assert!(following.pipeline.check().expect(2).stderr.contains("not a regular file"));
+    fs::remove_file(&releases).unwrap();
+    fs::write(&releases, whole).unwrap();
+    following.pipeline.check().expect(0);
+}

@@ -3,7 +3,7 @@
 use super::super::assemble::outcome;
 use super::super::evaluate::Context;
 use super::super::plan::Plan;
-use super::super::priority;
+use super::super::threads;
 use super::pair::Pair;
 use crate::event::Event;
 use crate::releases::worker::Sample;
@@ -153,10 +153,7 @@ impl Besides {
     pub fn finish(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         self.jobs.send(Message::End).ok();
-        let until = Instant::now() + DRAIN;
-        while !thread.is_finished() && Instant::now() < until {
-            thread::park_timeout(Duration::from_millis(5));
-        }
+        threads::ends_within(&thread, DRAIN);
         self.hurry.store(true, Ordering::Relaxed);
         if thread.join().is_err() {
             tracing::error!("the thread that compares rules panicked; serving was not affected");
@@ -191,7 +188,7 @@ impl Collector {
 }
 
 fn run(settings: &Settings, queue: &mpsc::Receiver<Message>, hurry: &AtomicBool) {
-    priority::lower(NICE);
+    threads::lower(NICE);
     let mut judge = Judge::new(Arc::clone(&settings.sandbox), settings.limits.clone(), settings.isolation);
     while let Ok(Message::Job(job)) = queue.recv() {
         let started = Instant::now();

@@ -4,7 +4,7 @@ use super::super::beside::{Pair, PairKey, Registry};
 use super::super::evaluate::Context;
 use super::super::plan::Plan;
 use super::super::prepare::{inspect, plan_for};
-use super::super::priority;
+use super::super::threads;
 use super::begin::Begun;
 use super::build::build;
 use super::report;
@@ -29,6 +29,8 @@ use tokio::sync::watch;
 const POLL: Duration = Duration::from_millis(50);
 /// How often a worker says that it is there.
 const HEARTBEAT: Micros = 1_000_000;
+/// How long the end of a run waits for the store.
+const LAST_WORDS: Duration = Duration::from_secs(15);
 /// What a build's priority is below that of the serving threads (nice): it takes a fourth of a busy core.
 const NICE: i32 = 5;
 
@@ -82,12 +84,14 @@ impl Follower {
         Ok((Self { messages: messages.0, thread: Some(thread) }, receiver))
     }
 
-    /// Ends it, after what it was told before. Blocks.
+    /// Ends it, after what it was told before. Blocks, but not for ever: a store on a file system that hangs must not
+    /// keep the worker from ending.
     pub fn finish(mut self) {
         self.messages.send(Message::End).ok();
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
+        let Some(thread) = self.thread.take() else { return };
+        if !threads::ends_within(&thread, LAST_WORDS) {
+            tracing::error!("the rule store does not answer: the worker ends without having told it");
+        } else if thread.join().is_err() {
             tracing::error!("the thread that follows the rule store panicked; what served went on serving");
         }
     }
@@ -204,7 +208,7 @@ impl Following {
         let (messages, wanted) = (self.messages.clone(), releases.clone());
         let serving = Arc::clone(&self.current.borrow().rules);
         let build = move || {
-            priority::lower(NICE);
+            threads::lower(NICE);
             // Without its answer the revision would be neither served nor refused.
             let building = || build(&config, &sandbox, &store, &wanted, &serving);
             let result = catch_unwind(AssertUnwindSafe(building))
