@@ -270,7 +270,7 @@ fn sample(kind: &Difference, sample: &Sample) -> String {
     format!("           {id}\n             old  {old}\n             new  {new}\n")
 }
 
-/// A text on one line, without what a terminal acts upon.
+/// A text on one line.
 fn shown(text: &str) -> String {
-    clip(&output::harmless(&text.replace(['\n', '\t'], " ")), SIDE).into_owned()
+    clip(&output::one_line(text), SIDE).into_owned()
 }

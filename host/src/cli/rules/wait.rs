@@ -1,6 +1,7 @@
 //! What the workers make of a new revision.
 
 use super::now;
+use crate::cli::output::one_line;
 use crate::releases::RuleStore;
 use crate::releases::worker::{Life, Worker};
 use crate::time::Micros;
@@ -50,9 +51,11 @@ impl Answer {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { worker, serves, word } = self;
+        // Its file may hold anything.
+        let worker = one_line(worker);
         match word {
             Word::Taken => write!(f, "worker {worker}: serves revision {serves}"),
-            Word::Refused { why } => write!(f, "worker {worker}: stays with revision {serves}: {why}"),
+            Word::Refused { why } => write!(f, "worker {worker}: stays with revision {serves}: {}", one_line(why)),
             Word::None => write!(f, "worker {worker}: has not answered yet, it serves revision {serves}"),
             Word::Gone => write!(f, "worker {worker}: has ended"),
         }
