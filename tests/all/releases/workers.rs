@@ -43,20 +43,30 @@ fn a_change_waits_until_every_worker_serves_it() {
 fn a_worker_that_refuses_makes_the_command_fail_and_the_change_stays() {
     let (store, [a, b]) = Store::with(["a", "b"]);
     store.promote(a);
-    store.open().write_worker("good", &worker(9)).unwrap();
+    store.open().write_worker("good", &worker(2)).unwrap();
     store.open().write_worker("bad", &refusing(9)).unwrap();
     let ended = store.run(&format!("promote {b} --events 1")).expect(1);
-    for words in ["worker good: serves revision 9", "worker bad: stays with revision 0: a column is missing"] {
+    for words in ["worker good: serves revision 2", "worker bad: stays with revision 0: a column is missing"] {
         assert!(ended.stdout.contains(words), "{}", ended.stdout);
     }
     let words = "revision 2 is made, but 1 of 2 workers refuse it: `preflight rules rollback --events 1` goes back";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
     assert_eq!(store.releases().release["1"].validator.active, b);
-    let ended = store.run("rollback --events 1 --json").expect(1);
+    let ended = store.run("rollback --events 1 --wait 0s --json").expect(1);
     assert_eq!(
         ended.json()["workers"][0],
         json!({ "worker": "bad", "serves": 0, "answer": "refused", "why": "a column is missing" })
     );
+}
+
+/// The store was at revision 9 when the worker took it, and was restored to revision 1.
+#[test]
+fn a_worker_that_refuses_a_restored_store_has_not_taken_it() {
+    let (store, [a, b]) = Store::with(["a", "b"]);
+    store.promote(a);
+    store.open().write_worker("w", &Worker { revision: Some(9), ..refusing(2) }).unwrap();
+    let ended = store.run(&format!("promote {b} --events 1")).expect(1);
+    assert!(ended.stdout.contains("worker w: stays with revision 9: a column is missing"), "{}", ended.stdout);
 }
 
 #[test]

@@ -49,5 +49,6 @@ fn row(record: Record) -> [String; 7] {
     };
     let Record { revision, at, by, action, events, why, .. } = record;
     // What operators and programs have written, each on one line.
-    [revision.to_string(), at, by, action, events.unwrap_or_default(), component, why].map(|cell| output::one_line(&cell))
+    [revision.to_string(), at, by, action, events.unwrap_or_default(), component, why]
+        .map(|cell| output::one_line(&cell))
 }
