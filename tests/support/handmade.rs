@@ -33,6 +33,8 @@ pub struct Toy {
     pub extra: Option<&'static str>,
     /// First characters that it rejects.
     pub rejects: &'static str,
+    /// First characters that it ignores.
+    pub ignores: &'static str,
     /// First characters on which it traps.
     pub traps: &'static str,
     /// First characters on which it uses about two million units of fuel.
@@ -43,7 +45,7 @@ pub struct Toy {
 
 impl Default for Toy {
     fn default() -> Self {
-        Self { version: "1.0.0", n: 1, extra: None, rejects: "r", traps: "", dawdles: "", ballast: 0 }
+        Self { version: "1.0.0", n: 1, extra: None, rejects: "r", ignores: "", traps: "", dawdles: "", ballast: 0 }
     }
 }
 
@@ -59,6 +61,7 @@ impl Toy {
         let accept = self.accept(&mut data);
         let (stage, reason) = (data.text("TOY"), data.text("it is a toy"));
         let reject = data.words(&[1, stage.0, stage.1, reason.0, reason.1]);
+        let ignore = data.words(&[2, reason.0, reason.1]);
         let on = |characters: &str, then: &str| {
             characters.bytes().fold(String::new(), |mut wat, byte| {
                 writeln!(wat, "(if (i32.eq (local.get $first) (i32.const {byte})) (then {then}))").expect("it is text");
@@ -88,13 +91,14 @@ impl Toy {
                  (global.set $top (i32.const 32768))
                  (local.set $turns (i32.const 250000))
                  (if (local.get $length) (then (local.set $first (i32.load8_u (local.get $payload)))))
-                 {}{}{}
+                 {}{}{}{}
                  i32.const {accept})
                {ballast}
                (data (i32.const {}) \"{}\"))",
             on(self.dawdles, dawdle),
             on(self.traps, "unreachable"),
             on(self.rejects, &format!("(return (i32.const {reject}))")),
+            on(self.ignores, &format!("(return (i32.const {ignore}))")),
             Data::BASE,
             data.escaped(),
         )

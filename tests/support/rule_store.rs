@@ -115,3 +115,10 @@ pub fn variant(component: &Path, tag: &str) -> Vec<u8> {
     bytes.extend(tag.bytes());
     bytes
 }
+
+/// What the guard of event version 1 does when it trips.
+pub fn trip(releases: &Releases) -> Change {
+    let roles = &releases.release["1"].validator;
+    let since = roles.guard.as_ref().expect("it was promoted over another").promoted_at.clone();
+    Change::Trip { digest: roles.active, events: "1".into(), since }
+}

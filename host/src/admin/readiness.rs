@@ -89,7 +89,12 @@ mod tests {
         let worker = Worker {
             refused: Some(RefusedRevision { revision: 8, why: "fixtures fail".into(), since: "T".into() }),
             store_problem: Some("no such directory".into()),
-            pins: vec![Pin { events: "2".into(), held: Digest::of(b"x"), why: "it faults".into() }],
+            pins: vec![Pin {
+                events: "2".into(),
+                held: Digest::of(b"x"),
+                since: String::new(),
+                why: "it faults".into(),
+            }],
             ..Worker::default()
         };
         let readiness = of([("p", Now { worker, ..now(State::Running) })]);

@@ -4,8 +4,9 @@ use super::plan::{HostTable, Plan};
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
 use crate::row::{Row, Value, ValueRef};
-use crate::rules::Rule;
+use crate::rules::compare::Opinion;
 use crate::rules::manifest::NAME;
+use crate::rules::{Manifest, Rule};
 use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::time::{DAY, Micros};
 use crate::verdict::{Rejection, Verdict, stage};
@@ -222,6 +223,23 @@ fn sink(code: &'static str, reason: String) -> Rejection {
     Rejection::by_host(stage::SINK_REJECTED, code, reason)
 }
 
+/// What the host makes of an opinion: a row that the table would refuse is a rejection, whoever made the row.
+pub fn outcome(plan: &Plan, manifest: &Manifest, event: &Event, opinion: Opinion) -> Opinion {
+    let Some(column) = plan.silver.partition.map(|index| plan.silver.layout.columns[index].as_str()) else {
+        return opinion;
+    };
+    match opinion {
+        Ok(Verdict::Accept(row)) => {
+            let value = manifest.column(column).map_or(ValueRef::Null, |index| ValueRef::from(&row[index]));
+            Ok(match partition_in_range(column, value, event.received_time) {
+                Ok(()) => Verdict::Accept(row),
+                Err(rejection) => Verdict::Reject(rejection),
+            })
+        }
+        other => other,
+    }
+}
+
 fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) -> Result<(), Rejection> {
     let at = match value {
         ValueRef::Timestamp(micros) => micros,
@@ -236,4 +254,56 @@ fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) 
         "partition_range",
         format!("`{column}` is {shown}: the table takes 10 years back to 1 year ahead of the time it was received"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Silver;
+    use super::*;
+    use crate::row::{Column, ColumnType};
+    use crate::warehouse::Layout;
+    use bytes::Bytes;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    /// A rule that writes milliseconds where microseconds are meant accepts everything, and the table would take nothing of it.
+    #[test]
+    fn a_row_out_of_the_tables_range_is_no_accepted_one() {
+        let layout = |columns: &[&str]| {
+            Arc::new(Layout { table: "t".into(), columns: columns.iter().map(|c| (*c).into()).collect() })
+        };
+        let mut plan = Plan {
+            bronze: None,
+            quarantine: HostTable { layout: layout(&[]), columns: vec![] },
+            silver: Silver { layout: layout(&["n", "at"]), partition: Some(1), by_rule: BTreeMap::new() },
+            max_row: 0,
+            source_name: String::new(),
+        };
+        let manifest = Manifest {
+            name: "r".into(),
+            version: "1.0.0".into(),
+            event_versions: vec!["1".into()],
+            attributes: vec![],
+            columns: vec![Column::new("AT", ColumnType::Timestamp, true)],
+            event_time: None,
+        };
+        let event = Event {
+            payload: Bytes::new(),
+            attributes: vec![],
+            message_id: String::new(),
+            publish_time: 0,
+            received_time: 20_000 * DAY,
+            ordering_key: None,
+            delivery_attempt: None,
+            refused: None,
+        };
+        let of = |plan: &Plan, at: Micros| {
+            outcome(plan, &manifest, &event, Ok(Verdict::Accept(vec![Value::Timestamp(at)]))).unwrap()
+        };
+        assert_eq!(of(&plan, 20_000 * DAY), Verdict::Accept(vec![Value::Timestamp(20_000 * DAY)]));
+        let Verdict::Reject(rejection) = of(&plan, 20 * DAY) else { panic!("it is out of range") };
+        assert_eq!((rejection.stage.as_ref(), rejection.code.as_deref()), ("SINK_REJECTED", Some("partition_range")));
+        plan.silver.partition = None;
+        assert_eq!(of(&plan, 0), Verdict::Accept(vec![Value::Timestamp(0)]));
+    }
 }

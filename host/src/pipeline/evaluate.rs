@@ -156,8 +156,7 @@ fn evaluate(
     metrics: &Metrics,
 ) -> Result<Output, SandboxError> {
     let mut assembler = Assembler::new(&context.plan);
-    let pairs = &context.pairs;
-    let mut beside = besides.filter(|_| !pairs.is_empty()).map(Besides::collector);
+    let mut beside = besides.filter(|_| !context.pairs.is_empty()).map(Besides::collector);
     let mut originals = Vec::with_capacity(range.len());
     for index in range {
         let _timer = metrics.sampled_event(index);
@@ -167,7 +166,7 @@ fn evaluate(
         let (rule, outcome) = match judged {
             Ok((served, opinion)) => {
                 if let Some(beside) = &mut beside {
-                    beside.note(pairs, served, index, event, &opinion);
+                    beside.note(context, served, index, event, &opinion);
                 }
                 (Some(served.rule.as_ref()), opinion.map_err(Rejection::from))
             }

@@ -54,7 +54,8 @@ pub(super) fn releases(
     serving: Option<&RuleSet>,
 ) -> Result<RuleSet, ConfigError> {
     let mut all = Loader { config, sandbox, store, serving, loaded: BTreeMap::new(), problems: Vec::new() };
-    if releases.release.is_empty() {
+    // A store whose last release was retired serves nobody, as somebody wanted.
+    if releases.revision == 0 {
         let what = format!(
             "{} releases nothing: stage a component and promote it (preflight rules stage, preflight rules promote)",
             store.directory().display()
@@ -115,7 +116,8 @@ impl Loader<'_> {
         let canary = match canary {
             None => None,
             Some((rule, canary)) => {
-                let kind = BesideKind::Canary { expect_rejects: canary.expect_rejects };
+                let (expect_rejects, since) = (canary.expect_rejects, canary.since.clone());
+                let kind = BesideKind::Canary { expect_rejects, since };
                 let beside = vec![Beside { rule: active, kind, share: Share::ALL, pair: 0 }];
                 Some((Share::percent(canary.percent), Served { rule: rule?, beside }))
             }

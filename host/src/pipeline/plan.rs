@@ -188,6 +188,11 @@ impl Planner {
                 self.refuse(key_path(&["silver", "host_columns", name]), what);
             }
         }
+        if manifests.is_empty() && live(&silver.tier.table).is_none() {
+            let what = "no rule says which columns it has: promote one, or make the table";
+            self.refuse("silver.table", what);
+            return None;
+        }
         let table = self.table(
             "silver",
             &silver.tier,
@@ -353,6 +358,8 @@ impl Planner {
         let fits = manifests.iter().all(|m| m.column(name).is_none_or(|index| timely(m.columns[index].kind)))
             && host.is_none_or(|host| timely(host.kind()));
         match index {
+            // Without a rule there are no rows.
+            None if manifests.is_empty() => None,
             Some(index) if fits => Some(index),
             Some(_) => {
                 self.refuse("silver.partition_by", format!("column `{name}` is neither TIMESTAMP nor DATE"));

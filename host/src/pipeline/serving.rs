@@ -1,7 +1,7 @@
 //! What serves a run: the rules of now and the threads that judge with them; with a rule store also those that judge
 //! beside and the one that follows the store.
 
-use super::beside::{self, Besides, Registry, differences};
+use super::beside::{self, Besides, PairKey, Registry, differences};
 use super::deliver::Delivery;
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::plan::Plan;
@@ -39,7 +39,8 @@ impl Serving {
         options: &Options,
     ) -> Result<Self, RunError> {
         let mut registry = Registry::default();
-        let pairs = registry.pairs(&rules, &config.rules.guard, options.clock.now());
+        let passed = |key: &PairKey| begun.as_ref().is_some_and(|begun| begun.has_passed(key));
+        let pairs = registry.pairs(&rules, &config.rules.guard, passed, options.clock.now());
         let context = Context { rules, plan, pairs };
         let (following, current) = match begun {
             None => (None, watch::channel(context).1),

@@ -59,12 +59,15 @@ pub enum Change {
         /// The event version.
         events: String,
     },
-    /// A guard has tripped: the component goes out of service, if it still is in it, and is held.
+    /// A guard has tripped: the component goes out of service and is held, if it still is in it by the promotion or the
+    /// canary that was guarded.
     Trip {
         /// The component.
         digest: Digest,
         /// The event version.
         events: String,
+        /// When it was promoted, or set as a canary: another time is another guard's matter.
+        since: String,
     },
 }
 
@@ -139,6 +142,14 @@ impl Releases {
         Ok(next)
     }
 
+    /// The same revision as one worker alone sees it, for which a change is made that the store does not have. None if it
+    /// does not apply.
+    pub fn pinned(&self, change: &Change, why: &str) -> Option<Self> {
+        let mut pinned = self.clone();
+        pinned.apply(change, "", why).ok()?;
+        Some(pinned)
+    }
+
     fn apply(&mut self, change: &Change, at: &str, why: &str) -> Result<(), Refusal> {
         match change {
             Change::Promote { digest, events, expect_rejects, force } => {
@@ -162,7 +173,8 @@ impl Releases {
                 self.not_held(digest, *force)?;
                 let roles = self.roles(events)?;
                 roles.is_not_active(digest, events)?;
-                roles.canary = Some(Canary { digest: *digest, percent: *percent, expect_rejects: *expect_rejects });
+                let (digest, percent, expect_rejects) = (*digest, *percent, *expect_rejects);
+                roles.canary = Some(Canary { digest, percent, since: at.to_owned(), expect_rejects });
                 Ok(())
             }
             Change::CanaryOff { events } => match self.roles(events)?.canary.take() {
@@ -173,11 +185,13 @@ impl Releases {
                 Some(_) => Ok(()),
                 None => refuse(format!("event version {events} has no release")),
             },
-            Change::Trip { digest, events } => {
+            Change::Trip { digest, events, since } => {
                 let roles = self.roles(events)?;
-                if roles.canary.as_ref().is_some_and(|canary| canary.digest == *digest) {
+                if roles.canary.as_ref().is_some_and(|canary| canary.digest == *digest && canary.since == *since) {
                     roles.canary = None;
-                } else if roles.active == *digest && roles.guard.is_some() {
+                } else if roles.active == *digest
+                    && roles.guard.as_ref().is_some_and(|guard| guard.promoted_at == *since)
+                {
                     roles.roll_back(events)?;
                 } else {
                     return refuse(format!("{digest} is no longer in service for event version {events}"));

@@ -69,7 +69,7 @@ impl RuleStore {
         why: &str,
         at: Micros,
     ) -> Result<Releases, ChangeError> {
-        let lock = Lock::take(self.directory())?;
+        let lock = Lock::take(self)?;
         let now = self.releases()?;
         self.complete_history(&lock, &now)?;
         if let Some(expected) = expected

@@ -67,7 +67,7 @@ impl RuleStore {
     /// Removes what nobody needs, and says what that was.
     pub fn collect(&self, keep: u64, now: Micros) -> Result<Vec<Garbage>, StoreError> {
         // Nothing is staged or promoted meanwhile, and what was staged before is in the history.
-        let lock = Lock::take(self.directory())?;
+        let lock = Lock::take(self)?;
         self.complete_history(&lock, &self.releases()?)?;
         let garbage = self.garbage(keep, now)?;
         for Garbage { path, .. } in &garbage {

@@ -1,6 +1,6 @@
 //! The lock that whoever changes a rule store holds meanwhile. Readers need none: every file is replaced whole.
 
-use super::StoreError;
+use super::{RuleStore, StoreError};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long another's change is waited for. A change takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// How often is looked.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -20,8 +20,8 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Waits for the lock of a store. The store must be there.
-    pub(super) fn take(store: &Path) -> Result<Self, StoreError> {
-        Self::within(store, PATIENCE)
+    pub(super) fn take(store: &RuleStore) -> Result<Self, StoreError> {
+        Self::within(store.directory(), store.patience())
     }
 
     fn within(store: &Path, patience: Duration) -> Result<Self, StoreError> {
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_lock_that_is_not_given_up_is_named() {
         let store = tempfile::tempdir().unwrap();
-        let held = Lock::take(store.path()).unwrap();
+        let held = Lock::take(&RuleStore::at(store.path())).unwrap();
         let error = Lock::within(store.path(), Duration::ZERO).unwrap_err().to_string();
         let path = store.path().join("lock").display().to_string();
         assert!(error.starts_with(&path) && error.contains("another process is changing the store"), "{error}");

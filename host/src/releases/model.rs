@@ -78,6 +78,8 @@ pub struct Canary {
     pub digest: Digest,
     /// Share of the events it judges, above 0 and below 100.
     pub percent: f64,
+    /// Since when, RFC 3339.
+    pub since: String,
     /// More rejections are wanted: only faults end it.
     #[serde(default)]
     pub expect_rejects: bool,
@@ -113,6 +115,18 @@ pub struct Changed {
     /// Why, in the words of whoever did it, or the guard's figures.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+}
+
+impl Releases {
+    /// What is wrong with values that a change would have refused: in a file that was written by other means.
+    pub fn problem(&self) -> Option<String> {
+        self.release.iter().find_map(|(events, release)| {
+            let Roles { shadow, canary, .. } = &release.validator;
+            let shadow = shadow.as_ref().is_some_and(|shadow| !(shadow.sample > 0.0 && shadow.sample <= 100.0));
+            let canary = canary.as_ref().is_some_and(|canary| !(canary.percent > 0.0 && canary.percent < 100.0));
+            (shadow || canary).then(|| format!("event version {events} has a share that is no percentage"))
+        })
+    }
 }
 
 impl Roles {

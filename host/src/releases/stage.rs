@@ -29,7 +29,7 @@ impl RuleStore {
         let digest = Digest::of(component);
         let (path, beside) = (self.component_path(&digest), self.fixtures_path(&digest));
         std::fs::create_dir_all(self.directory()).map_err(StoreError::io(self.directory()))?;
-        let lock = Lock::take(self.directory())?;
+        let lock = Lock::take(self)?;
         let now = self.releases()?;
         self.complete_history(&lock, &now)?;
         for directory in [&self.directory().join("components"), &self.directory().join("fixtures"), &beside] {

@@ -1,5 +1,6 @@
 //! The directory of a rule store, read.
 
+use super::lock;
 use super::model::Releases;
 use crate::digest::{Digest, Running};
 use crate::fixtures::{self, Fixture};
@@ -13,6 +14,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleStore {
     directory: PathBuf,
+    patience: Duration,
 }
 
 /// Why a store cannot be used.
@@ -67,7 +69,18 @@ impl StoreError {
 impl RuleStore {
     /// The store in a directory.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: directory.into(), patience: lock::PATIENCE }
+    }
+
+    /// The same for a worker, which has no time to wait for whoever else is changing the store: it tries again later.
+    #[must_use]
+    pub fn for_worker(self) -> Self {
+        Self { patience: Duration::ZERO, ..self }
+    }
+
+    /// How long another's change is waited for.
+    pub(super) fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Where it is.
@@ -87,7 +100,10 @@ impl RuleStore {
         if text.lines().next_back() != Some(&end) {
             return Err(damaged(format!("it is half written: its last line is not {end:?}")));
         }
-        Ok(releases)
+        match releases.problem() {
+            None => Ok(releases),
+            Some(problem) => Err(damaged(problem)),
+        }
     }
 
     /// The bytes of a component, which have its digest.

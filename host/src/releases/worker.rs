@@ -104,6 +104,8 @@ pub struct Pin {
     pub events: String,
     /// The component out of service.
     pub held: Digest,
+    /// When it was promoted, or set as a canary.
+    pub since: String,
     /// What the guard saw.
     pub why: String,
 }

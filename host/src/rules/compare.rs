@@ -60,14 +60,14 @@ impl Difference {
         }
     }
 
-    /// Whether an event that reached silver no longer does.
+    /// Whether an event that reached silver no longer does: one that is ignored is not even in quarantine.
     pub fn loses(&self) -> bool {
-        matches!(self, Self::AcceptToReject(_))
+        matches!(self, Self::AcceptToReject(_) | Self::Ignore("accept", _))
     }
 
     /// Whether an event that did not reach silver now does.
     pub fn gains(&self) -> bool {
-        matches!(self, Self::RejectToAccept(_))
+        matches!(self, Self::RejectToAccept(_) | Self::Ignore(_, "accept"))
     }
 
     /// Whether the new rule misbehaves where the old one did not.

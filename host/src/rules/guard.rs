@@ -35,9 +35,9 @@ const DEVIATIONS: f64 = 3.0;
 pub struct Pairs {
     /// Events that both judged.
     pub all: u64,
-    /// Accepted by the old, rejected by the new.
+    /// Accepted by the old, rejected or ignored by the new.
     pub lost: u64,
-    /// Rejected by the old, accepted by the new.
+    /// Rejected or ignored by the old, accepted by the new.
     pub gained: u64,
     /// The new faults, the old does not.
     pub faults: u64,
@@ -69,7 +69,7 @@ pub fn stand(limits: &GuardLimits, expect_rejects: bool, pairs: &Pairs, running:
     if pairs.faults >= limits.faults {
         let mut why = format!("{} of {} events fault that did not before", pairs.faults, pairs.all);
         if pairs.lost > 0 {
-            write!(why, "; {} are rejected that were accepted", pairs.lost).expect("a string takes any text");
+            write!(why, "; {} are no longer accepted", pairs.lost).expect("a string takes any text");
         }
         return Stand::Tripped(why);
     }
@@ -78,7 +78,7 @@ pub fn stand(limits: &GuardLimits, expect_rejects: bool, pairs: &Pairs, running:
     let chance = DEVIATIONS * ((pairs.lost + pairs.gained) as f64).sqrt();
     if !expect_rejects && pairs.all >= limits.min_pairs && net > margin && net > chance {
         return Stand::Tripped(format!(
-            "of {} events {} are rejected that were accepted, {} accepted that were rejected: more than {} % lost",
+            "of {} events {} are no longer accepted, {} are that were not: more than {} % lost",
             pairs.all, pairs.lost, pairs.gained, limits.margin_percent
         ));
     }
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(stand(&limits, true, &lost, Duration::ZERO), Stand::Watching);
         let faults = Pairs { faults: 3, ..lost };
         let Stand::Tripped(why) = stand(&limits, true, &faults, Duration::ZERO) else { panic!("it tripped") };
-        assert_eq!(why, "3 of 1000 events fault that did not before; 900 are rejected that were accepted");
+        assert_eq!(why, "3 of 1000 events fault that did not before; 900 are no longer accepted");
     }
 
     #[test]
@@ -164,5 +164,9 @@ mod tests {
         pairs.add(&[Difference::RejectToAccept("S".into())]);
         pairs.add(&[Difference::NewFault("fuel")]);
         assert_eq!(pairs, Pairs { all: 5, lost: 1, gained: 1, faults: 1 });
+        pairs.add(&[Difference::Ignore("accept", "ignore")]);
+        pairs.add(&[Difference::Ignore("ignore", "accept")]);
+        pairs.add(&[Difference::Ignore("ignore", "reject")]);
+        assert_eq!(pairs, Pairs { all: 8, lost: 2, gained: 2, faults: 1 });
     }
 }

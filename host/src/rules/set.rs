@@ -60,6 +60,8 @@ pub enum BesideKind {
     Canary {
         /// More rejections are wanted of the canary.
         expect_rejects: bool,
+        /// Since when it is one: set again it is another comparison.
+        since: String,
     },
     /// The rule beside is the one before, the serving one was promoted.
     Guard {
@@ -77,6 +79,15 @@ impl BesideKind {
             Self::Shadow => "shadow",
             Self::Canary { .. } => "canary",
             Self::Guard { .. } => "guard",
+        }
+    }
+
+    /// Since when the new one of the two serves; none for a shadow, which does not.
+    pub fn since(&self) -> Option<&str> {
+        match self {
+            Self::Shadow => None,
+            Self::Canary { since, .. } => Some(since),
+            Self::Guard { promoted_at, .. } => Some(promoted_at),
         }
     }
 
@@ -104,14 +115,18 @@ impl RuleSet {
     }
 
     /// The rules of a store's revision. Pairs are numbered here, in order of event version.
-    pub fn released(routing: Routing, canary_by: By, revision: u64, mut versions: BTreeMap<String, Serving>) -> Self {
-        let served = versions.values_mut().flat_map(|serving| {
+    pub fn released(routing: Routing, canary_by: By, revision: u64, versions: BTreeMap<String, Serving>) -> Self {
+        Self::numbered(Self { routing, canary_by, revision: Some(revision), versions })
+    }
+
+    fn numbered(mut set: Self) -> Self {
+        let served = set.versions.values_mut().flat_map(|serving| {
             std::iter::once(&mut serving.active).chain(serving.canary.as_mut().map(|(_, served)| served))
         });
         for (number, beside) in served.flat_map(|served| &mut served.beside).enumerate() {
             beside.pair = number;
         }
-        Self { routing, canary_by, revision: Some(revision), versions }
+        set
     }
 
     /// The store's revision, if the rules are from one.
@@ -130,6 +145,25 @@ impl RuleSet {
             let canary = serving.canary.as_ref().map(|(_, served)| served);
             std::iter::once(&serving.active).chain(canary).map(move |served| (version.as_str(), served))
         })
+    }
+
+    /// The set without a component that serves an event version by way of a promotion or as a canary: what it is compared
+    /// with serves in its place. None if it does not serve there, or nothing is there to take its place.
+    #[must_use]
+    pub fn without(&self, events: &str, digest: &Digest) -> Option<Self> {
+        let serving = self.versions.get(events)?;
+        let is_canary = serving.canary.as_ref().is_some_and(|(_, served)| served.rule.digest == *digest);
+        let active = if is_canary {
+            serving.active.clone()
+        } else {
+            let guards = |beside: &&Beside| matches!(beside.kind, BesideKind::Guard { .. });
+            let previous = serving.active.beside.iter().find(guards)?;
+            (serving.active.rule.digest == *digest).then(|| Served::alone(Arc::clone(&previous.rule)))?
+        };
+        let mut versions = self.versions.clone();
+        versions.insert(events.to_owned(), Serving { active, canary: None });
+        let (routing, canary_by) = (self.routing.clone(), self.canary_by.clone());
+        Some(Self::numbered(Self { routing, canary_by, revision: self.revision, versions }))
     }
 
     /// The rule of a component, in whatever role it is.

@@ -1,7 +1,8 @@
 //! The commands that say what serves which event version.
 
 use preflight::digest::Digest;
-use preflight::releases::{Change, ChangeError};
+use preflight::releases::ChangeError;
+use preflight_tests::rule_store::trip;
 use preflight_tests::{Ended, Store, paths};
 use serde_json::{Value, json};
 
@@ -126,8 +127,7 @@ fn a_change_meant_for_another_revision_is_not_made() {
 fn what_a_guard_took_out_of_service_comes_back_by_force_only() {
     let (store, [a, b]) = Store::with(["a", "b"]);
     store.promote(a);
-    store.promote(b);
-    let trip = Change::Trip { digest: b, events: "1".into() };
+    let trip = trip(&store.promote(b));
     let releases = store.open().change(&trip, None, "worker test", "7 of 1000 rejected more", 0).unwrap();
     assert_eq!(releases.release["1"].validator.active, a);
     let again = store.open().change(&trip, None, "worker other", "the same", 0).unwrap_err();

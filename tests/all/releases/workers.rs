@@ -105,7 +105,7 @@ fn the_status_shows_all_that_a_worker_says() {
     };
     let full = Worker {
         store_problem: Some("it went away".into()),
-        pins: vec![Pin { events: "1".into(), held: b, why: "12 faults".into() }],
+        pins: vec![Pin { events: "1".into(), held: b, since: String::new(), why: "12 faults".into() }],
         comparisons: vec![compared],
         ..refusing(2)
     };

@@ -59,7 +59,7 @@ fn a_rule_that_rejects_too_much_is_rolled_back_and_held() {
     following.promote(bad, "1");
     rolled_back(&following, &mut fed, bad);
     let why = following.store.releases().unwrap().held[&bad].why.clone();
-    assert!(why.contains("rejected that were accepted") && why.contains("more than 1 % lost"), "{why}");
+    assert!(why.contains("are no longer accepted") && why.contains("more than 1 % lost"), "{why}");
     feed(&mut fed, 2);
     let ended = fed.finish().expect(0);
     assert!(ended.stderr.contains("preflight quarantine replay PIPELINE --digest"), "{}", ended.stderr);
@@ -84,6 +84,62 @@ fn a_rule_that_holds_to_its_fixtures_and_then_traps_is_rolled_back() {
     let faults = following.quarantine();
     assert!(faults.iter().all(|row| row["error_code"] == "panic" && row["rule_digest"] == bad.to_string()));
     assert!(faults.len() >= 3);
+}
+
+/// What is ignored is not even in quarantine, so nothing could bring it back.
+#[test]
+fn a_rule_that_ignores_too_much_is_rolled_back() {
+    let (following, _, bad) = following("", &Toy { ignores: "b", ..Toy::default() }.component());
+    let mut fed = following.start();
+    following.serves(&mut fed, 1);
+    following.promote(bad, "1");
+    rolled_back(&following, &mut fed, bad);
+    fed.finish().expect(0);
+}
+
+/// The newest revision cannot be built, for another event version's sake; the rule that traps must go all the same.
+#[test]
+fn a_trip_takes_effect_although_the_newest_revision_is_refused() {
+    let (following, active, bad) = following("", &trapping());
+    let mut fed = following.start();
+    following.serves(&mut fed, 1);
+    following.promote(bad, "1");
+    following.serves(&mut fed, 2);
+    following.promote(following.stage(b"not wasm"), "2");
+    following.wait(&mut fed, |worker| worker.refused.is_some());
+    while following.store.releases().unwrap().revision == 3 {
+        feed(&mut fed, 50);
+    }
+    let worker = following.wait(&mut fed, |worker| worker.event_versions["1"].roles["active"].digest == active);
+    assert!(worker.refused.is_some_and(|refused| refused.revision >= 3), "the rest of it is still bad");
+    assert!(!worker.event_versions["1"].roles.contains_key("previous"));
+    let before = following.silver().len();
+    fed.feed("1", ["b"; 10]);
+    fed.finish().expect(0);
+    let silver = following.silver();
+    assert!(silver.len() >= before + 10);
+    assert_eq!(silver.last().unwrap()["rule_digest"], active.to_string());
+}
+
+/// Weeks later another mix of events would roll a good rule back to one that nobody remembers.
+#[test]
+fn a_guard_that_has_passed_does_not_begin_anew_with_the_next_start() {
+    let (following, _, other) = following("[rules.guard]\ntime = \"1 ms\"\n", &strict());
+    let mut fed = following.start();
+    following.serves(&mut fed, 1);
+    following.promote(other, "1");
+    following.serves(&mut fed, 2);
+    following.wait(&mut fed, |worker| worker.comparisons[0].guard.as_deref() == Some("passed"));
+    fed.finish().expect(0);
+    let mut again = following;
+    again.pipeline.settings.push("rules.guard.time=10 m".into());
+    let mut fed = again.start();
+    again.serves(&mut fed, 2);
+    feed(&mut fed, 400);
+    fed.finish().expect(0);
+    let worker = again.worker().unwrap();
+    assert_eq!((worker.comparisons[0].guard.as_deref(), worker.comparisons[0].pairs), (Some("passed"), 0));
+    assert_eq!(again.store.releases().unwrap().revision, 2);
 }
 
 #[test]
@@ -184,7 +240,6 @@ fn a_worker_that_cannot_write_the_store_holds_the_rule_for_itself() {
     fs::remove_file(&lock).unwrap();
     fs::create_dir(&lock).unwrap();
     fs::set_permissions(&directory, Permissions::from_mode(0o555)).unwrap();
-    let releases = directory.join("releases.toml");
     let mut fed = following.start();
     following.serves(&mut fed, 1);
     fs::remove_dir(&lock).unwrap();
@@ -208,6 +263,10 @@ fn a_worker_that_cannot_write_the_store_holds_the_rule_for_itself() {
     following.change(&Change::Rollback { events: "1".into() });
     let worker = following.serves(&mut fed, 3);
     assert!(worker.pins.is_empty());
-    assert!(releases.exists());
+    // What was seen of the first promotion says nothing of another.
+    following.change(&Change::Promote { digest: bad, events: "1".into(), expect_rejects: false, force: true });
+    let worker = following.serves(&mut fed, 4);
+    assert_eq!((worker.event_versions["1"].roles["active"].digest, worker.pins.len()), (bad, 0));
     fed.finish().expect(0);
+    assert_eq!(following.store.releases().unwrap().revision, 4);
 }

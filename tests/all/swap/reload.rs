@@ -62,6 +62,29 @@ fn an_event_version_may_come_and_go() {
     assert_eq!(following.silver().len(), 1);
 }
 
+/// Who retires the last event version wants nobody to judge; the retired rule judged on.
+#[test]
+fn the_last_event_version_may_be_retired() {
+    let following = Following::default();
+    following.begin_with(&build(1), "1");
+    let mut fed = following.start();
+    following.serves(&mut fed, 1);
+    following.change(&Change::Retire { events: "1".into() });
+    following.serves(&mut fed, 2);
+    fed.feed("1", ["a"]);
+    fed.finish().expect(0);
+    let mut fed = following.start();
+    following.serves(&mut fed, 2);
+    fed.feed("1", ["a"]);
+    fed.finish().expect(0);
+    let codes: Vec<_> = following.quarantine().iter().map(|row| row["error_code"].clone()).collect();
+    assert_eq!(codes, ["no_rule", "no_rule"]);
+    // Without a rule nobody could say what the table of rows looks like.
+    std::fs::remove_file(following.pipeline.database()).unwrap();
+    let refused = following.pipeline.check().expect(2).stderr;
+    assert!(refused.contains("silver.table: no rule says which columns it has"), "{refused}");
+}
+
 /// The one rule after the other fills a column more: the table has it, the stream goes on.
 #[test]
 fn a_new_rule_may_fill_a_column_that_the_table_has() {

@@ -37,7 +37,7 @@ pub fn next_version(stage: &mut Stage) -> Result<()> {
         Ok(guard.filter(|guard| guard.guard.as_deref() == Some("passed")))
     })?;
     stage.operator.tell(&format!(
-        "\nThe guard has passed: of {} events that both judged, {} are rejected that were accepted.",
+        "\nThe guard has passed: of {} events that both judged, {} are no longer accepted.",
         passed.pairs,
         passed.differences.get(both[1]).unwrap_or(&0)
     ));
@@ -72,7 +72,7 @@ pub fn rejects_too_much(stage: &mut Stage) -> Result<()> {
          live, and the old rule sees the same events.",
     );
     let strict = stage.operator.stage("offvia-booking-three-digits", "tidy flight numbers")?;
-    rolled_back(stage, strict, "tidy flight numbers", "are rejected that were accepted")?;
+    rolled_back(stage, strict, "tidy flight numbers", "are no longer accepted")?;
     let good = "error_reason LIKE 'Invalid flight_number%'";
     let lost =
         stage.harmed(["--digest".to_owned(), strict.to_string()], format!("rule_digest = '{strict}' AND {good}"))?;

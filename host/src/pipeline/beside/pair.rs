@@ -78,14 +78,14 @@ pub struct Recorded {
 }
 
 impl Pair {
-    /// A pair that nothing is known of yet.
-    pub fn new(key: PairKey, limits: GuardLimits, now: Micros) -> Self {
+    /// A pair that nothing is known of yet, but perhaps that its guard has `passed` in an earlier run.
+    pub fn new(key: PairKey, limits: GuardLimits, passed: bool, now: Micros) -> Self {
         let found = Found {
             pairs: Pairs::default(),
             differences: BTreeMap::new(),
             samples: Vec::new(),
             stored: 0,
-            stand: Stand::Watching,
+            stand: if passed { Stand::Passed } else { Stand::Watching },
             news: News::default(),
         };
         Self {
@@ -94,7 +94,7 @@ impl Pair {
             started: now,
             skipped: AtomicU64::new(0),
             skipped_told: AtomicU64::new(0),
-            over: AtomicBool::new(false),
+            over: AtomicBool::new(passed),
             found: Mutex::new(found),
         }
     }
@@ -102,6 +102,13 @@ impl Pair {
     /// Whether comparing has ended: its guard has passed or tripped.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
+    }
+
+    /// Whether its guard has passed.
+    pub fn has_passed(&self, now: Micros) -> bool {
+        let mut found = self.found();
+        self.look_at_time(&mut found, now);
+        found.stand == Stand::Passed
     }
 
     /// Counts events that were not compared.
@@ -139,10 +146,7 @@ impl Pair {
     /// What it has shown, for people.
     pub fn report(&self, now: Micros) -> Comparison {
         let mut found = self.found();
-        // A guard without traffic passes too.
-        if found.stand == Stand::Watching && self.running(now) >= self.limits.time {
-            self.look(&mut found, now);
-        }
+        self.look_at_time(&mut found, now);
         let guard = match &found.stand {
             _ if self.key.kind == BesideKind::Shadow => None,
             Stand::Watching => Some("watching".to_owned()),
@@ -162,6 +166,13 @@ impl Pair {
         }
     }
 
+    /// A guard without traffic passes too.
+    fn look_at_time(&self, found: &mut Found, now: Micros) {
+        if found.stand == Stand::Watching && self.running(now) >= self.limits.time {
+            self.look(found, now);
+        }
+    }
+
     fn running(&self, now: Micros) -> Duration {
         Duration::from_micros(u64::try_from(now.saturating_sub(self.started)).unwrap_or(0))
     }
@@ -170,7 +181,7 @@ impl Pair {
     fn look(&self, found: &mut Found, now: Micros) -> Option<String> {
         let expect_rejects = match self.key.kind {
             BesideKind::Shadow => return None,
-            BesideKind::Canary { expect_rejects } | BesideKind::Guard { expect_rejects, .. } => expect_rejects,
+            BesideKind::Canary { expect_rejects, .. } | BesideKind::Guard { expect_rejects, .. } => expect_rejects,
         };
         if found.stand != Stand::Watching {
             return None;
@@ -219,7 +230,7 @@ mod tests {
     fn pair(kind: BesideKind) -> Pair {
         let digest = |text: &str| Digest::of(text.as_bytes());
         let key = PairKey { events: "1".into(), kind, old: digest("old"), new: digest("new") };
-        Pair::new(key, GuardLimits::default(), 0)
+        Pair::new(key, GuardLimits::default(), false, 0)
     }
 
     fn guard() -> BesideKind {
@@ -252,7 +263,10 @@ mod tests {
             (state, pair.is_over())
         };
         assert_eq!(pair_of(guard()), ("passed".into(), true));
-        assert_eq!(pair_of(BesideKind::Canary { expect_rejects: false }), ("watching".into(), false));
+        assert_eq!(
+            pair_of(BesideKind::Canary { expect_rejects: false, since: String::new() }),
+            ("watching".into(), false)
+        );
     }
 
     #[test]

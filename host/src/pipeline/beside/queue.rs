@@ -1,5 +1,8 @@
 //! Judging beside: a thread of its own, of lower priority, with a bounded queue.
 
+use super::super::assemble::outcome;
+use super::super::evaluate::Context;
+use super::super::plan::Plan;
 use super::super::priority;
 use super::pair::Pair;
 use crate::event::Event;
@@ -74,6 +77,7 @@ pub struct Besides {
     jobs: mpsc::Sender<Message>,
     room: Arc<Semaphore>,
     hurry: Arc<AtomicBool>,
+    is_gone: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -93,12 +97,13 @@ struct Item {
     pair: Arc<Pair>,
     serving: Arc<Rule>,
     beside: Arc<Rule>,
+    plan: Arc<Plan>,
     opinion: Opinion,
 }
 
 /// Collects the events of one part of a micro-batch that are to be judged beside.
 pub struct Collector {
-    room: Option<OwnedSemaphorePermit>,
+    room: bool,
     items: Vec<Item>,
     guarded: usize,
 }
@@ -113,20 +118,34 @@ impl Besides {
             .name("beside".into())
             .stack_size(crate::rules::pool::STACK)
             .spawn(move || run(&settings, &queue, &hurried))?;
-        Ok(Self { jobs, room: Arc::new(Semaphore::new(WAITING)), hurry, thread: Mutex::new(Some(thread)) })
+        Ok(Self {
+            jobs,
+            room: Arc::new(Semaphore::new(WAITING)),
+            hurry,
+            is_gone: AtomicBool::new(false),
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
     /// A collector for one part. If the queue is full it only counts what is skipped.
     pub fn collector(&self) -> Collector {
-        Collector { room: Arc::clone(&self.room).try_acquire_owned().ok(), items: Vec::new(), guarded: 0 }
+        Collector { room: self.room.available_permits() > 0, items: Vec::new(), guarded: 0 }
     }
 
-    /// Hands a part over.
+    /// Hands a part over, if there is still room. Room is taken only now: judging threads do not hold it meanwhile.
     pub fn submit(&self, collector: Collector, batch: &Arc<Vec<Event>>) {
-        let Collector { room: Some(room), items, .. } = collector else { return };
-        if !items.is_empty() {
-            // After the end nobody judges, and nobody looks at the counts either.
-            self.jobs.send(Message::Job(Job { batch: Arc::clone(batch), items, _room: room })).ok();
+        let Collector { items, .. } = collector;
+        if items.is_empty() {
+            return;
+        }
+        let skip = |items: Vec<Item>| items.iter().for_each(|item| item.pair.skip(1));
+        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else { return skip(items) };
+        let job = Message::Job(Job { batch: Arc::clone(batch), items, _room: room });
+        if let Err(mpsc::SendError(Message::Job(job))) = self.jobs.send(job) {
+            if !self.is_gone.swap(true, Ordering::Relaxed) {
+                tracing::error!("the thread that compares rules has ended: no guard watches any more");
+            }
+            skip(job.items);
         }
     }
 
@@ -147,14 +166,14 @@ impl Besides {
 
 impl Collector {
     /// Notes an event for every rule beside the one that serves it.
-    pub fn note(&mut self, pairs: &[Arc<Pair>], served: &Served, index: u32, event: &Event, opinion: &Opinion) {
+    pub fn note(&mut self, context: &Context, served: &Served, index: u32, event: &Event, opinion: &Opinion) {
         for beside in &served.beside {
-            let pair = &pairs[beside.pair];
+            let pair = &context.pairs[beside.pair];
             if pair.is_over() || !beside.share.holds(beside.kind.as_str(), event.message_id.as_bytes()) {
                 continue;
             }
             let guard = beside.kind != BesideKind::Shadow;
-            if self.room.is_none() || guard && self.guarded >= GUARDED {
+            if !self.room || guard && self.guarded >= GUARDED {
                 pair.skip(1);
                 continue;
             }
@@ -164,7 +183,8 @@ impl Collector {
                 pair: Arc::clone(pair),
                 serving: Arc::clone(&served.rule),
                 beside: Arc::clone(&beside.rule),
-                opinion: opinion.clone(),
+                plan: Arc::clone(&context.plan),
+                opinion: outcome(&context.plan, &served.rule.manifest, event, opinion.clone()),
             });
         }
     }
@@ -191,7 +211,7 @@ fn run(settings: &Settings, queue: &mpsc::Receiver<Message>, hurry: &AtomicBool)
 
 fn one(settings: &Settings, judge: &mut Judge, event: &Event, item: &Item) {
     let beside = match judge.judge(&item.beside, event) {
-        Ok(judged) => judged.verdict,
+        Ok(judged) => outcome(&item.plan, &item.beside.manifest, event, judged.verdict),
         Err(error) => {
             tracing::warn!(message_id = event.message_id, "cannot judge beside, skipped: {error}");
             item.pair.skip(1);

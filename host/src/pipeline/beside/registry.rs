@@ -21,8 +21,15 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The pairs of a rule set, by number. Those that are no longer compared become past.
-    pub fn pairs(&mut self, rules: &RuleSet, limits: &GuardLimits, now: Micros) -> Arc<[Arc<Pair>]> {
+    /// The pairs of a rule set, by number. Those that are no longer compared become past. `passed` says of which pairs the
+    /// guard has passed in an earlier run.
+    pub fn pairs(
+        &mut self,
+        rules: &RuleSet,
+        limits: &GuardLimits,
+        passed: impl Fn(&PairKey) -> bool,
+        now: Micros,
+    ) -> Arc<[Arc<Pair>]> {
         let keys = rules.served().flat_map(|(version, served)| {
             served.beside.iter().map(move |beside| {
                 let (serving, other) = (served.rule.digest, beside.rule.digest);
@@ -33,7 +40,10 @@ impl Registry {
         let pairs: Vec<Arc<Pair>> = keys
             .map(|key| {
                 let known = self.now.iter().find(|pair| pair.key == key).map(Arc::clone);
-                known.unwrap_or_else(|| Arc::new(Pair::new(key, limits.clone(), now)))
+                known.unwrap_or_else(|| {
+                    let passed = passed(&key);
+                    Arc::new(Pair::new(key, limits.clone(), passed, now))
+                })
             })
             .collect();
         for ended in self.now.iter().filter(|pair| !pairs.iter().any(|other| Arc::ptr_eq(pair, other))) {
@@ -45,6 +55,11 @@ impl Registry {
         }
         self.now.clone_from(&pairs);
         pairs.into()
+    }
+
+    /// The pairs whose guard has passed.
+    pub fn passed(&self, now: Micros) -> impl Iterator<Item = &PairKey> {
+        self.now.iter().filter(move |pair| pair.has_passed(now)).map(|pair| &pair.key)
     }
 
     /// Tells each comparison what was counted since the last time.

@@ -1,5 +1,6 @@
 //! The first rule set of a run.
 
+use super::super::beside::PairKey;
 use super::super::prepare::{Live, Prepared, current_releases, prepare_for};
 use super::saved::Saved;
 use crate::config::{Config, ConfigError, RulesFrom};
@@ -19,12 +20,19 @@ pub struct Begun {
     pub(super) refused: Option<(Releases, String)>,
 }
 
+impl Begun {
+    /// Whether a guard has passed in an earlier run.
+    pub(in crate::pipeline) fn has_passed(&self, pair: &PairKey) -> bool {
+        self.saved.has_passed(pair)
+    }
+}
+
 /// Prepares a run. If the newest revision of the store is bad, what this worker served last serves on.
 pub(in crate::pipeline) fn begin(config: &Config, live: &Live) -> Result<(Prepared, Option<Begun>), ConfigError> {
     let RulesFrom::Store(path) = &config.rules.from else {
         return Ok((prepare_for(config, live, None)?, None));
     };
-    let store = RuleStore::at(path);
+    let store = RuleStore::at(path).for_worker();
     let mut saved = Saved::load(&config.ledger);
     let current = current_releases(config)?.unwrap_or_default();
     let mut pins = saved.clone();

@@ -1,23 +1,24 @@
 //! The thread that follows a rule store while a pipeline runs.
 
-use super::super::beside::{Pair, Registry};
+use super::super::beside::{Pair, PairKey, Registry};
 use super::super::evaluate::Context;
 use super::super::plan::Plan;
+use super::super::prepare::{inspect, plan_for};
 use super::super::priority;
 use super::begin::Begun;
 use super::build::build;
-use super::report::serving;
-use super::saved::Saved;
+use super::report;
+use super::saved::{Passed, Saved};
 use super::state::{State, Step, Use};
 use super::trips::Trips;
 use crate::config::{Config, ConfigError, Problem};
-use crate::releases::worker::{RefusedRevision, Worker};
 use crate::releases::{Change, Releases, RuleStore};
 use crate::rules::{RuleSet, Sandbox};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::status::Status;
-use crate::time::{Clock, Micros, format_micros};
+use crate::time::{Clock, Micros};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -122,7 +123,7 @@ impl Following {
             state.failed(releases, why, clock.now());
         }
         Self {
-            trips: Trips::new(&config.name),
+            trips: Trips::new(&config.name, &begun.saved.pins),
             config: Arc::new(config),
             sandbox,
             store: begun.store,
@@ -142,7 +143,7 @@ impl Following {
     }
 
     fn run(&mut self, messages: &Receiver<Message>) {
-        self.keep();
+        self.keep_served();
         self.say(true);
         loop {
             match messages.recv_timeout(POLL) {
@@ -151,7 +152,8 @@ impl Following {
                 Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if self.trips.write(&self.store, &mut self.saved, self.clock.now()) {
+            let now = self.clock.now();
+            if self.trips.write(&self.store, self.found.as_ref(), &mut self.saved, now) {
                 self.keep();
             }
             self.look();
@@ -203,7 +205,10 @@ impl Following {
         let serving = Arc::clone(&self.current.borrow().rules);
         let build = move || {
             priority::lower(NICE);
-            let result = build(&config, &sandbox, &store, &wanted, &serving);
+            // Without its answer the revision would be neither served nor refused.
+            let building = || build(&config, &sandbox, &store, &wanted, &serving);
+            let result = catch_unwind(AssertUnwindSafe(building))
+                .unwrap_or_else(|_| Err(Problem::new("", "building it panicked; the log says where").into()));
             // After the end of the run nobody waits for it.
             messages.send(Message::Built(wanted, Box::new(result))).ok();
         };
@@ -222,12 +227,18 @@ impl Following {
         if self.state.built(releases) == Use::Drop {
             return;
         }
-        let pairs = self.registry.pairs(&rules, &self.config.rules.guard, self.clock.now());
-        self.current.send_replace(Context { rules: Arc::new(rules), plan: Arc::new(plan), pairs });
+        self.publish(rules, plan);
         tracing::info!(revision, "serving a new revision of the rule store");
         self.metrics.reloaded(revision);
-        self.keep();
+        self.keep_served();
         self.say(true);
+    }
+
+    /// Every micro-batch that begins from now on has these.
+    fn publish(&mut self, rules: RuleSet, plan: Plan) {
+        let passed = |key: &PairKey| self.saved.has_passed(key);
+        let pairs = self.registry.pairs(&rules, &self.config.rules.guard, passed, self.clock.now());
+        self.current.send_replace(Context { rules: Arc::new(rules), plan: Arc::new(plan), pairs });
     }
 
     fn refuse(&mut self, releases: Releases, error: &ConfigError) {
@@ -244,17 +255,21 @@ impl Following {
         self.say(true);
     }
 
-    /// Remembers what is served, for the next start.
-    fn keep(&mut self) {
-        // As the store has them: pins are kept by themselves.
+    /// Remembers what is served, for the next start: as the store has it, pins are kept by themselves.
+    fn keep_served(&mut self) {
         if let Some(found) = self.found.as_ref().filter(|_| self.state.served == self.state.wanted) {
             self.saved.releases = Some(found.clone());
         }
+        self.keep();
+    }
+
+    fn keep(&self) {
         if let Err(error) = self.saved.write(&self.config.ledger) {
             tracing::warn!("cannot note what is served beside the ledger: {error}");
         }
     }
 
+    /// Takes a component out of service at once, whatever else the store holds by now, then in the store.
     fn tripped(&mut self, pair: &Pair, why: String) {
         self.metrics.guard_tripped();
         let key = &pair.key;
@@ -265,7 +280,27 @@ impl Following {
              quarantine replay PIPELINE --digest {}",
             key.new
         );
-        self.trips.add(Change::Trip { digest: key.new, events: key.events.clone() }, why);
+        let Some(since) = key.kind.since().map(str::to_owned) else { return };
+        let trip = Change::Trip { digest: key.new, events: key.events.clone(), since };
+        self.take_out(&trip, &why);
+        self.trips.add(trip, why);
+    }
+
+    fn take_out(&mut self, trip: &Change, why: &str) {
+        // Another revision may serve by now, in which it is no longer what was guarded.
+        let Some(served) = self.state.served.pinned(trip, why) else { return };
+        let Some(rules) = trip.digest().and_then(|held| self.current.borrow().rules.without(trip.events(), &held))
+        else {
+            return;
+        };
+        match plan_for(&self.config, &rules, &inspect(&self.config)) {
+            Ok((plan, _)) => {
+                self.publish(rules, plan);
+                self.state.served = served;
+                self.say(true);
+            }
+            Err(error) => tracing::error!("the component before it cannot serve in its place: {error}"),
+        }
     }
 
     /// Says what this worker is: to the store, and to whoever asks the process.
@@ -276,7 +311,20 @@ impl Following {
         self.registry.tell(|comparison, news| {
             metrics.compared(comparison, news.pairs, news.skipped, news.differences);
         });
-        let worker = self.worker(running, now);
+        let passed = self.registry.passed(now).filter_map(Passed::of).collect();
+        if self.saved.note_passed(passed, &self.state.served) {
+            self.keep();
+        }
+        let said = report::Said {
+            pipeline: &self.config.name,
+            running,
+            rules: &self.current.borrow().rules,
+            refused: self.state.refused.as_ref(),
+            store_problem: self.store_problem.as_ref(),
+            pins: &self.saved.pins,
+            comparisons: self.registry.report(now),
+        };
+        let worker = said.worker(now);
         if let Err(error) = self.store.write_worker(&self.worker_id, &worker) {
             // A store that cannot be written: then it lies beside the ledger, for `rules status --ledger`.
             tracing::debug!("{error}");
@@ -285,26 +333,5 @@ impl Following {
             }
         }
         self.status.worker(worker);
-    }
-
-    fn worker(&self, running: bool, now: Micros) -> Worker {
-        let context = self.current.borrow();
-        let refused = self.state.refused.as_ref().map(|refused| RefusedRevision {
-            revision: refused.releases.revision,
-            why: refused.why.clone(),
-            since: format_micros(refused.since),
-        });
-        Worker {
-            pipeline: self.config.name.clone(),
-            pid: std::process::id(),
-            at: format_micros(now),
-            running,
-            revision: context.rules.revision(),
-            event_versions: serving(&context.rules),
-            refused,
-            store_problem: self.store_problem.clone(),
-            pins: self.saved.pins.clone(),
-            comparisons: self.registry.report(now),
-        }
     }
 }

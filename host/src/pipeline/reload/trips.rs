@@ -2,7 +2,7 @@
 
 use super::saved::Saved;
 use crate::releases::worker::Pin;
-use crate::releases::{Change, ChangeError, RuleStore};
+use crate::releases::{Change, ChangeError, Releases, RuleStore};
 use crate::time::Micros;
 
 /// How long a trip that could not be written rests before it is tried again.
@@ -23,9 +23,14 @@ struct Trip {
 }
 
 impl Trips {
-    /// None yet. The history of the store names the pipeline.
-    pub(super) fn new(pipeline: &str) -> Self {
-        Self { by: format!("worker {pipeline}"), waiting: Vec::new() }
+    /// Those of an earlier run that could not be written. The history of the store names the pipeline.
+    pub(super) fn new(pipeline: &str, pins: &[Pin]) -> Self {
+        let mut trips = Self { by: format!("worker {pipeline}"), waiting: Vec::new() };
+        for Pin { events, held, since, why } in pins {
+            let change = Change::Trip { digest: *held, events: events.clone(), since: since.clone() };
+            trips.add(change, why.clone());
+        }
+        trips
     }
 
     /// Adds one.
@@ -33,11 +38,20 @@ impl Trips {
         self.waiting.push(Trip { change, why, again: Micros::MIN });
     }
 
-    /// Writes to the store what is due. What cannot be written is pinned meanwhile, and written later. True if a pin was
-    /// added.
-    pub(super) fn write(&mut self, store: &RuleStore, saved: &mut Saved, now: Micros) -> bool {
+    /// Writes to the store what is due. What cannot be written is pinned meanwhile, and written later; what no longer
+    /// applies to the releases that were found is over. True if a pin was added.
+    pub(super) fn write(
+        &mut self,
+        store: &RuleStore,
+        found: Option<&Releases>,
+        saved: &mut Saved,
+        now: Micros,
+    ) -> bool {
         let pins = saved.pins.len();
         for mut trip in std::mem::take(&mut self.waiting) {
+            if found.is_some_and(|found| found.pinned(&trip.change, "").is_none()) {
+                continue;
+            }
             if now < trip.again {
                 self.waiting.push(trip);
                 continue;
@@ -60,8 +74,8 @@ impl Trips {
 }
 
 fn pin(saved: &mut Saved, trip: &Trip, error: &ChangeError) {
-    let (Some(held), events) = (trip.change.digest(), trip.change.events().to_owned()) else { return };
-    if saved.pins.iter().any(|pin| pin.held == held && pin.events == events) {
+    let Change::Trip { digest: held, events, since } = trip.change.clone() else { return };
+    if saved.pins.iter().any(|pin| pin.held == held && pin.events == events && pin.since == since) {
         return;
     }
     tracing::error!(
@@ -69,5 +83,5 @@ fn pin(saved: &mut Saved, trip: &Trip, error: &ChangeError) {
         digest = %held,
         "the rule store cannot be written, so this worker alone takes the component out of service: {error}"
     );
-    saved.pins.push(Pin { events, held, why: trip.why.clone() });
+    saved.pins.push(Pin { events, held, since, why: trip.why.clone() });
 }

@@ -20,8 +20,9 @@ fn canary(name: &str, percent: f64) -> Change {
     Change::Canary { digest: digest(name), events: "1".into(), percent, expect_rejects: true, force: false }
 }
 
-fn trip(name: &str) -> Change {
-    Change::Trip { digest: digest(name), events: "1".into() }
+/// Of what went into service at the second of its place.
+fn trip(name: &str, since: u32) -> Change {
+    Change::Trip { digest: digest(name), events: "1".into(), since: since.to_string() }
 }
 
 fn rollback() -> Change {
@@ -110,7 +111,10 @@ fn a_shadow_and_a_canary_stand_beside_another_component_until_they_are_taken_awa
     refused(&base, &canary_off, "has no canary");
     let both = after(&[promote("a"), shadow("b", 100.0), canary("c", 5.0), canary("c", 20.0)]);
     assert_eq!(roles(&both).shadow, Some(Shadow { digest: digest("b"), sample: 100.0 }));
-    assert_eq!(roles(&both).canary, Some(Canary { digest: digest("c"), percent: 20.0, expect_rejects: true }));
+    assert_eq!(
+        roles(&both).canary,
+        Some(Canary { digest: digest("c"), percent: 20.0, since: "3".into(), expect_rejects: true })
+    );
     let neither = after(&[promote("a"), shadow("b", 100.0), canary("c", 5.0), shadow_off, canary_off]);
     assert_eq!(neither.release, base.release);
 }
@@ -131,7 +135,8 @@ fn shares_are_percentages() {
 #[test]
 fn only_a_promotion_begins_an_event_version() {
     let empty = Releases::default();
-    for change in [rollback(), shadow("a", 1.0), canary("a", 1.0), trip("a"), Change::ShadowOff { events: "1".into() }]
+    for change in
+        [rollback(), shadow("a", 1.0), canary("a", 1.0), trip("a", 0), Change::ShadowOff { events: "1".into() }]
     {
         refused(&empty, &change, "event version 1 has no release");
     }
@@ -149,12 +154,12 @@ fn a_retired_event_version_is_served_by_nobody_and_can_begin_anew() {
 
 #[test]
 fn a_guard_that_trips_rolls_back_and_holds_the_component() {
-    let releases = after(&[promote("a"), promote("b"), trip("b")]);
+    let releases = after(&[promote("a"), promote("b"), trip("b", 1)]);
     let expected = Roles { active: digest("a"), previous: None, guard: None, shadow: None, canary: None };
     assert_eq!(roles(&releases), &expected);
     let held = Held { since: "2".into(), events: "1".into(), why: "why".into() };
     assert_eq!(releases.held, [(digest("b"), held)].into());
-    refused(&releases, &trip("b"), "no longer in service");
+    refused(&releases, &trip("b", 1), "no longer in service");
     refused(&releases, &promote("b"), "held since 2: why");
     refused(&releases, &canary("b", 1.0), "held since 2: why");
     // A shadow writes nothing: it is how a held component is looked at.
@@ -166,7 +171,7 @@ fn a_guard_that_trips_rolls_back_and_holds_the_component() {
 
 #[test]
 fn a_guard_that_trips_on_a_canary_leaves_what_is_active() {
-    let releases = after(&[promote("a"), promote("b"), canary("c", 1.0), trip("c")]);
+    let releases = after(&[promote("a"), promote("b"), canary("c", 1.0), trip("c", 2)]);
     assert_eq!((roles(&releases).active, roles(&releases).previous), (digest("b"), Some(digest("a"))));
     assert_eq!(roles(&releases).canary, None);
     assert!(roles(&releases).guard.is_some(), "the promotion is guarded still");
@@ -176,8 +181,27 @@ fn a_guard_that_trips_on_a_canary_leaves_what_is_active() {
 #[test]
 fn a_guard_does_not_touch_what_it_does_not_watch() {
     // Active without a promotion that is guarded: the first one, or the target of a rollback.
-    refused(&after(&[promote("a")]), &trip("a"), "no longer in service");
+    refused(&after(&[promote("a")]), &trip("a", 0), "no longer in service");
     let back = after(&[promote("a"), promote("b"), rollback()]);
-    refused(&back, &trip("a"), "no longer in service");
-    refused(&back, &trip("b"), "no longer in service");
+    refused(&back, &trip("a", 0), "no longer in service");
+    refused(&back, &trip("b", 1), "no longer in service");
+}
+
+/// A trip that took its time rolled back another promotion of the same component, which nobody had compared yet.
+#[test]
+fn a_trip_is_about_one_promotion_and_no_other() {
+    let again = after(&[promote("a"), promote("b"), rollback(), promote("b")]);
+    refused(&again, &trip("b", 1), "no longer in service");
+    assert_eq!(roles(&again.after(&trip("b", 3), "", "", "").unwrap()).active, digest("a"));
+    let promoted = after(&[promote("a"), canary("b", 1.0), promote("b")]);
+    refused(&promoted, &trip("b", 1), "no longer in service");
+}
+
+#[test]
+fn shares_that_no_change_would_take_are_found() {
+    let mut releases = after(&[promote("a"), shadow("b", 1.0), canary("c", 1.0)]);
+    assert_eq!(releases.problem(), None);
+    let roles = &mut releases.release.get_mut("1").unwrap().validator;
+    roles.shadow.as_mut().unwrap().sample = f64::NAN;
+    assert!(releases.problem().unwrap().contains("event version 1"));
 }
