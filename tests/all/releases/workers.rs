@@ -167,7 +167,7 @@ fn nothing_that_a_worker_or_an_event_says_steers_the_terminal_or_passes_for_a_li
         pipeline: evil(),
         refused: Some(refused),
         store_problem: Some(evil()),
-        pins: vec![Pin { events: evil(), held: b, why: evil() }],
+        pins: vec![Pin { events: evil(), held: b, since: evil(), why: evil() }],
         comparisons: vec![compared],
         ..worker(0)
     };
