@@ -1,17 +1,18 @@
 //! `preflight diff`: what would change if another rule judged the same events.
 
+mod text;
+
 use super::{Ended, PipelineArgs, component, output, rules};
 use crate::config::{
     BatchConfig, DEFAULT_MAX_PAYLOAD, Format, RulesFrom, SourceConfig, default_cache, default_threads,
 };
-use crate::diff::{self, ColumnChange, Input, Pair, Report, Sample, Selection, columns, input::Batches};
-use crate::releases::RuleStore;
+use crate::diff::{self, ColumnChange, Input, Pair, Report, Selection, columns, input::Batches};
+use crate::releases::{FindError, RuleStore};
 use crate::rules::cache::CodeCache;
-use crate::rules::compare::Difference;
 use crate::rules::judge::Isolation;
+use crate::rules::load::{self, LoadError};
 use crate::rules::set::{By, Pointer, Routing};
-use crate::rules::{JudgePool, Limits, Rule, Sandbox, load};
-use crate::verdict::clip;
+use crate::rules::{JudgePool, Limits, Rule, Sandbox};
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use serde_json::{Value, json};
@@ -19,12 +20,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of a side of a sample in a terminal; `--json` has more.
-const SIDE: usize = 400;
-
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 the rules say the same of every event, 3 they do not, \
-                        1 a failure at run time, 2 wrong usage or configuration.")]
+                        1 a failure at run time, or no event was judged, 2 wrong usage or configuration.")]
 pub(super) struct DiffArgs {
     /// The component that judges now: a file, or the digest of one in the rule store, or its beginning
     old: String,
@@ -91,7 +89,7 @@ struct Prepared {
 pub(super) fn diff(args: &DiffArgs) -> Ended {
     let Prepared { pool, pair, selection, batches } = match prepare(args) {
         Ok(prepared) => prepared,
-        Err(error) => return Ended::Refused(error),
+        Err(ended) => return ended,
     };
     let report = match diff::run(&pool, &pair, batches, selection.as_ref(), args.samples) {
         Ok(report) => report,
@@ -101,22 +99,30 @@ pub(super) fn diff(args: &DiffArgs) -> Ended {
     if args.json {
         output::json(&as_json(&pair, &columns, &report));
     } else {
-        output::print(&as_text(&pair, &columns, &report));
+        output::print(&text::as_text(&pair, &columns, &report));
+    }
+    if report.judged == 0 {
+        // Nobody shall take this for two rules that say the same.
+        return Ended::Broken(anyhow!(text::nothing_judged(&report.skipped)));
     }
     if report.different == 0 { Ended::Done } else { Ended::Differs }
 }
 
-fn prepare(args: &DiffArgs) -> anyhow::Result<Prepared> {
-    let settings = settings(args)?;
-    let sandbox = Arc::new(component::sandbox()?);
+fn prepare(args: &DiffArgs) -> Result<Prepared, Ended> {
+    let settings = settings(args).map_err(Ended::Refused)?;
+    let sandbox = Arc::new(component::sandbox().map_err(Ended::Broken)?);
     let cache = CodeCache::new(&settings.cache);
     let store = rules::store(args.store.as_deref().or(settings.store.as_deref()));
     let rule = |name: &str| load_rule(&sandbox, &settings.limits, &cache, &store, name).map(Arc::new);
     let pair = Pair { old: rule(&args.old)?, new: rule(&args.new)? };
-    let selection = selection(args, &pair, settings.routing)?.map(Arc::new);
-    let batches = input(args, settings.format)?.open(settings.batch, settings.max_payload)?;
+    let selection = selection(args, &pair, settings.routing).map_err(Ended::Refused)?.map(Arc::new);
+    let input = input(args, settings.format).map_err(Ended::Refused)?;
+    let batches = input.open(settings.batch, settings.max_payload).map_err(|error| {
+        if error.is_of_run_time() { Ended::Broken(error.into()) } else { Ended::Refused(error.into()) }
+    })?;
     let pool = JudgePool::start(&sandbox, &settings.limits, settings.isolation, settings.threads)
-        .context("cannot start the threads that judge")?;
+        .context("cannot start the threads that judge")
+        .map_err(Ended::Broken)?;
     Ok(Prepared { pool, pair, selection, batches })
 }
 
@@ -166,15 +172,22 @@ fn load_rule(
     cache: &CodeCache,
     store: &RuleStore,
     name: &str,
-) -> anyhow::Result<Rule> {
+) -> Result<Rule, Ended> {
     let loaded = if is_digest(name) {
-        let digest =
-            store.find(name).with_context(|| format!("{name} in rule store {}", store.directory().display()))?;
-        load::bytes(sandbox, limits, cache, &store.component(&digest, limits.component)?)
+        let digest = store.find(name).map_err(|error| {
+            let of_run_time = matches!(error, FindError::Store(_));
+            let error = anyhow!(error).context(format!("{name} in rule store {}", store.directory().display()));
+            if of_run_time { Ended::Broken(error) } else { Ended::Refused(error) }
+        })?;
+        let bytes = store.component(&digest, limits.component).map_err(|error| Ended::Broken(error.into()))?;
+        load::bytes(sandbox, limits, cache, &bytes)
     } else {
         load::file(sandbox, limits, cache, Path::new(name))
     };
-    loaded.map_err(|error| anyhow!("{name}: {error}"))
+    loaded.map_err(|error| match error {
+        LoadError::Sandbox(_) => Ended::Broken(anyhow!("{name}: {error}")),
+        _ => Ended::Refused(anyhow!("{name}: {error}")),
+    })
 }
 
 /// Whether a name looks like a digest or the beginning of one. A file that does too can be named with its folder.
@@ -219,58 +232,4 @@ fn as_json(pair: &Pair, columns: &[ColumnChange], report: &Report) -> Value {
     object["new"] = rule(&pair.new);
     object["columns"] = json!(columns);
     object
-}
-
-fn as_text(pair: &Pair, columns: &[ColumnChange], report: &Report) -> String {
-    let mut text = String::new();
-    for (side, rule) in [("old", &pair.old), ("new", &pair.new)] {
-        text.push_str(&format!("{side}  {} ({})\n", rule.label, rule.digest));
-    }
-    if pair.old.digest == pair.new.digest {
-        text.push_str("note: old and new are the same component\n");
-    }
-    if !columns.is_empty() {
-        let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
-        text.push_str(&format!("warning: the columns differ: {}\n", columns.join(", ")));
-    }
-    let Report { judged, same, different, skipped, .. } = report;
-    text.push_str(&format!("{judged} events judged by both: {same} the same, {different} different\n"));
-    let mut skip = |count: u64, why: &str| {
-        if count > 0 {
-            text.push_str(&format!("{count} events skipped: {why}\n"));
-        }
-    };
-    for (why, count) in &skipped.not_whole {
-        skip(*count, &format!("not whole, {why}"));
-    }
-    skip(skipped.other_version, "of another event version");
-    skip(skipped.no_version, "of an event version that cannot be told");
-    if *judged == 0 {
-        text.push_str("note: no event was judged, so this says nothing of the rules\n");
-    }
-    for kind in &report.differences {
-        text.push_str(&format!("\n{:>9}  {}\n", kind.events, kind.kind));
-        text.extend(kind.samples.iter().map(|one| sample(&kind.kind, one)));
-    }
-    if report.further > 0 {
-        text.push_str(&format!("\n{:>9}  of further kinds\n", report.further));
-    }
-    text
-}
-
-/// An event and what each rule says of it.
-fn sample(kind: &Difference, sample: &Sample) -> String {
-    let side = |side: &Value| match (kind, side) {
-        // Of a column null and "null" are not the same.
-        (Difference::Column(_), value) => shown(&value.to_string()),
-        (_, Value::String(verdict)) => shown(verdict),
-        (_, other) => shown(&other.to_string()),
-    };
-    let (id, old, new) = (shown(&sample.message_id), side(&sample.old), side(&sample.new));
-    format!("           {id}\n             old  {old}\n             new  {new}\n")
-}
-
-/// A text on one line, without what a terminal acts upon.
-fn shown(text: &str) -> String {
-    clip(&output::harmless(&text.replace(['\n', '\t'], " ")), SIDE).into_owned()
 }

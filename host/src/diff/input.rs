@@ -59,6 +59,17 @@ pub enum InputError {
     NotEvents(String),
 }
 
+impl InputError {
+    /// Whether the input was named well and something else fails, which may pass: a locked database, a failing disk.
+    pub fn is_of_run_time(&self) -> bool {
+        match self {
+            Self::Thread(_) => true,
+            Self::Warehouse(error) | Self::Table(EventsError::Warehouse(error)) => error.retryable,
+            Self::Open(_) | Self::Source(_) | Self::Database(_) | Self::Table(_) | Self::NotEvents(_) => false,
+        }
+    }
+}
+
 /// Micro-batches.
 pub type Batches = Box<dyn Iterator<Item = Result<Read, InputError>>>;
 

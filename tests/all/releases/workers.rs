@@ -2,7 +2,7 @@
 
 use preflight::releases::worker::{Comparison, Pin, RefusedRevision, Sample, Worker};
 use preflight::time::{Clock, SystemClock, format_micros};
-use preflight_tests::Store;
+use preflight_tests::{Ended, Store};
 use serde_json::json;
 use std::thread;
 
@@ -43,20 +43,30 @@ fn a_change_waits_until_every_worker_serves_it() {
 fn a_worker_that_refuses_makes_the_command_fail_and_the_change_stays() {
     let (store, [a, b]) = Store::with(["a", "b"]);
     store.promote(a);
-    store.open().write_worker("good", &worker(9)).unwrap();
+    store.open().write_worker("good", &worker(2)).unwrap();
     store.open().write_worker("bad", &refusing(9)).unwrap();
     let ended = store.run(&format!("promote {b} --events 1")).expect(1);
-    for words in ["worker good: serves revision 9", "worker bad: stays with revision 0: a column is missing"] {
+    for words in ["worker good: serves revision 2", "worker bad: stays with revision 0: a column is missing"] {
         assert!(ended.stdout.contains(words), "{}", ended.stdout);
     }
     let words = "revision 2 is made, but 1 of 2 workers refuse it: `preflight rules rollback --events 1` goes back";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
     assert_eq!(store.releases().release["1"].validator.active, b);
-    let ended = store.run("rollback --events 1 --json").expect(1);
+    let ended = store.run("rollback --events 1 --wait 0s --json").expect(1);
     assert_eq!(
         ended.json()["workers"][0],
         json!({ "worker": "bad", "serves": 0, "answer": "refused", "why": "a column is missing" })
     );
+}
+
+/// The store was at revision 9 when the worker took it, and was restored to revision 1.
+#[test]
+fn a_worker_that_refuses_a_restored_store_has_not_taken_it() {
+    let (store, [a, b]) = Store::with(["a", "b"]);
+    store.promote(a);
+    store.open().write_worker("w", &Worker { revision: Some(9), ..refusing(2) }).unwrap();
+    let ended = store.run(&format!("promote {b} --events 1")).expect(1);
+    assert!(ended.stdout.contains("worker w: stays with revision 9: a column is missing"), "{}", ended.stdout);
 }
 
 #[test]
@@ -132,4 +142,48 @@ fn the_status_shows_all_that_a_worker_says() {
     );
     assert_eq!(status["workers"][0]["comparisons"][0]["pairs"], 1_000);
     store.run("status --ledger nowhere").expect(1);
+}
+
+/// Samples quote events, and a worker's file is whatever somebody has put into `workers/`.
+#[test]
+fn nothing_that_a_worker_or_an_event_says_steers_the_terminal_or_passes_for_a_line() {
+    const EVIL: &str = "\u{1b}]0;x\u{7}\u{9b}2J\nworker fine: serves revision 9";
+    let (store, [a, b]) = Store::with(["a", "b"]);
+    store.promote(a);
+    let evil = || EVIL.to_owned();
+    let compared = Comparison {
+        events: evil(),
+        kind: evil(),
+        old: a,
+        new: b,
+        pairs: 1,
+        skipped: 0,
+        differences: [(evil(), 1)].into(),
+        samples: vec![Sample { message_id: evil(), kind: evil(), old: evil(), new: evil() }],
+        guard: Some(evil()),
+    };
+    let refused = RefusedRevision { revision: 2, why: evil(), since: evil() };
+    let full = Worker {
+        pipeline: evil(),
+        refused: Some(refused),
+        store_problem: Some(evil()),
+        pins: vec![Pin { events: evil(), held: b, since: evil(), why: evil() }],
+        comparisons: vec![compared],
+        ..worker(0)
+    };
+    store.open().write_worker("w", &full).unwrap();
+    let steers = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+    let status = store.run("status").expect(0).stdout;
+    assert!(!steers(&status) && !status.lines().any(|line| line.starts_with("worker fine")), "{status}");
+    let json = store.run("status --json").expect(0).stdout;
+    assert!(!steers(&json), "{json}");
+    let said: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(said["workers"][0]["comparisons"][0]["samples"][0]["old"], EVIL, "nothing of it is lost");
+    let mut command = store.command(&format!("promote {b} --events 1"));
+    let ended = Ended::from_output(command.args(["--why", EVIL]).output().unwrap()).expect(1);
+    assert!(!steers(&ended.stdout) && !ended.stdout.contains("\nworker fine"), "{ended:?}");
+    let history = store.run("history").expect(0).stdout;
+    assert!(!steers(&history) && !history.lines().any(|line| line.contains("│ worker fine")), "{history}");
+    let status = store.run("status").expect(0).stdout;
+    assert!(!steers(&status) && !status.contains("\nworker fine"), "the reason of the change: {status}");
 }

@@ -48,5 +48,7 @@ fn row(record: Record) -> [String; 7] {
         (None, _) => String::new(),
     };
     let Record { revision, at, by, action, events, why, .. } = record;
+    // What operators and programs have written, each on one line.
     [revision.to_string(), at, by, action, events.unwrap_or_default(), component, why]
+        .map(|cell| output::one_line(&cell))
 }

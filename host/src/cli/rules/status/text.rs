@@ -1,52 +1,59 @@
-//! The status for a person.
+//! The status for a person. Workers' files, the history and the samples of events are anybody's text: each is on one line.
 
 use super::{Component, InService, Known, Status};
-use crate::cli::output;
+use crate::cli::output::{self, one_line};
 use crate::releases::worker::{Comparison, Life};
-use std::fmt::{self, Write};
+
+/// Lines, each of which is one.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, line: &str) {
+        self.0.push_str(&one_line(line));
+        self.0.push('\n');
+    }
+}
 
 impl Status {
     pub(super) fn text(&self) -> String {
-        let mut text = String::new();
-        self.write(&mut text).expect("writing to a string cannot fail");
-        text
-    }
-
-    fn write(&self, text: &mut String) -> fmt::Result {
-        write!(text, "{}: revision {}", self.store.display(), self.revision)?;
+        let mut lines = Lines::default();
+        let mut first = format!("{}: revision {}", self.store.display(), self.revision);
         if let Some(change) = &self.change {
-            write!(text, ", {} for event version {} by {} at {}", change.action, change.events, change.by, change.at)?;
+            let (action, events, by, at) = (&change.action, &change.events, &change.by, &change.at);
+            first.push_str(&format!(", {action} for event version {events} by {by} at {at}"));
             if !change.why.is_empty() {
-                write!(text, ": {}", change.why)?;
+                first.push_str(&format!(": {}", change.why));
             }
         }
-        writeln!(text)?;
+        lines.add(&first);
         for problem in &self.problems {
-            writeln!(text, "problem: {problem}")?;
+            lines.add(&format!("problem: {problem}"));
         }
         if self.event_versions.is_empty() {
-            writeln!(text, "no event version is served")?;
+            lines.add("no event version is served");
         } else {
             let rows = self.event_versions.iter().flat_map(|(version, roles)| rows(version, roles));
+            let rows = rows.map(|row| row.map(|cell| one_line(&cell)));
             let table = output::table(["event version", "role", "rule", "component", ""], rows, None);
-            writeln!(text, "{table}")?;
+            lines.0.push_str(&format!("{table}\n"));
         }
         for on_hold in &self.held {
             let (held, component) = (&on_hold.held, &on_hold.component);
-            writeln!(
-                text,
+            lines.add(&format!(
                 "held: {} {} since {}, for event version {}: {}",
                 component.digest.short(),
                 named(component),
                 held.since,
                 held.events,
                 held.why
-            )?;
+            ));
         }
         for component in &self.staged {
-            writeln!(text, "staged, in no role: {} {}", component.digest.short(), named(component))?;
+            lines.add(&format!("staged, in no role: {} {}", component.digest.short(), named(component)));
         }
-        self.workers.iter().try_for_each(|known| worker(text, known))
+        self.workers.iter().for_each(|known| worker(&mut lines, known));
+        lines.0
     }
 }
 
@@ -73,53 +80,48 @@ fn rows(version: &str, roles: &InService) -> Vec<[String; 5]> {
     rows
 }
 
-fn worker(text: &mut String, known: &Known) -> fmt::Result {
+fn worker(lines: &mut Lines, known: &Known) {
     let Known { id, life, worker } = known;
-    write!(text, "worker {id} (pipeline {}, process {}): ", worker.pipeline, worker.pid)?;
-    match life {
-        Life::Running => {}
-        Life::Ended => write!(text, "ended at {}; it last served ", worker.at)?,
-        Life::Silent => write!(text, "silent since {}, so it does not run; it last served ", worker.at)?,
-    }
-    match (worker.revision, life) {
-        (Some(revision), Life::Running) => writeln!(text, "serves revision {revision}")?,
-        (Some(revision), _) => writeln!(text, "revision {revision}")?,
-        (None, Life::Running) => writeln!(text, "serves no revision of a store")?,
-        (None, _) => writeln!(text, "no revision of a store")?,
-    }
+    let says = match life {
+        Life::Running => String::new(),
+        Life::Ended => format!("ended at {}; it last served ", worker.at),
+        Life::Silent => format!("silent since {}, so it does not run; it last served ", worker.at),
+    };
+    let serves = match (worker.revision, life) {
+        (Some(revision), Life::Running) => format!("serves revision {revision}"),
+        (Some(revision), _) => format!("revision {revision}"),
+        (None, Life::Running) => "serves no revision of a store".to_owned(),
+        (None, _) => "no revision of a store".to_owned(),
+    };
+    lines.add(&format!("worker {id} (pipeline {}, process {}): {says}{serves}", worker.pipeline, worker.pid));
     if let Some(refused) = &worker.refused {
-        writeln!(text, "  refuses revision {} since {}: {}", refused.revision, refused.since, refused.why)?;
+        lines.add(&format!("  refuses revision {} since {}: {}", refused.revision, refused.since, refused.why));
     }
     if let Some(problem) = &worker.store_problem {
-        writeln!(text, "  cannot read the store: {problem}")?;
+        lines.add(&format!("  cannot read the store: {problem}"));
     }
     for pin in &worker.pins {
         let (held, events) = (pin.held.short(), &pin.events);
-        writeln!(text, "  has itself taken {held} out of service for event version {events}: {}", pin.why)?;
+        lines.add(&format!("  has itself taken {held} out of service for event version {events}: {}", pin.why));
     }
-    worker.comparisons.iter().try_for_each(|comparison| compared(text, comparison))
+    worker.comparisons.iter().for_each(|comparison| compared(lines, comparison));
 }
 
-fn compared(text: &mut String, comparison: &Comparison) -> fmt::Result {
+fn compared(lines: &mut Lines, comparison: &Comparison) {
     let Comparison { events, kind, old, new, pairs, skipped, differences, samples, guard } = comparison;
-    write!(
-        text,
-        "  event version {events}, {kind}: {} beside {}: {pairs} events judged by both",
-        new.short(),
-        old.short()
-    )?;
+    let (old, new) = (old.short(), new.short());
+    let mut line = format!("  event version {events}, {kind}: {new} beside {old}: {pairs} events judged by both");
     if *skipped > 0 {
-        write!(text, ", {skipped} skipped under load")?;
+        line.push_str(&format!(", {skipped} skipped under load"));
     }
     if let Some(guard) = guard {
-        write!(text, "; guard: {guard}")?;
+        line.push_str(&format!("; guard: {guard}"));
     }
-    writeln!(text)?;
+    lines.add(&line);
     for (kind, count) in differences {
-        writeln!(text, "    {kind}: {count}")?;
+        lines.add(&format!("    {kind}: {count}"));
     }
     for sample in samples {
-        writeln!(text, "    {} ({}): {} | {}", sample.message_id, sample.kind, sample.old, sample.new)?;
+        lines.add(&format!("    {} ({}): {} | {}", sample.message_id, sample.kind, sample.old, sample.new));
     }
-    Ok(())
 }
