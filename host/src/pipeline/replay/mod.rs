@@ -78,6 +78,7 @@ impl ReplayError {
 pub struct Quarantine {
     path: PathBuf,
     table: String,
+    pipeline: String,
     batch: BatchConfig,
 }
 
@@ -85,7 +86,12 @@ impl Quarantine {
     /// That of a pipeline.
     pub fn of(config: &Config) -> Self {
         let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
-        Self { path: path.clone(), table: config.quarantine.table.clone(), batch: config.batch }
+        Self {
+            path: path.clone(),
+            table: config.quarantine.table.clone(),
+            pipeline: config.name.clone(),
+            batch: config.batch,
+        }
     }
 }
 
@@ -105,6 +111,7 @@ pub struct Means<'a> {
 pub struct Replay {
     table: Arc<Mutex<EventTable>>,
     name: String,
+    pipeline: String,
     wanted: Wanted,
     page: Page,
     report: ReplayReport,
@@ -113,10 +120,10 @@ pub struct Replay {
 impl Replay {
     /// Opens the quarantine and refuses what cannot be replayed. Rows that come later are not taken.
     pub async fn open(quarantine: Quarantine, wanted: Wanted, dry_run: bool) -> Result<Self, ReplayError> {
-        let Quarantine { path, table: name, batch } = quarantine;
+        let Quarantine { path, table: name, pipeline, batch } = quarantine;
         let wanted = Wanted { filter: Filter { resolved: false, ..wanted.filter }, ..wanted };
         blocking(move || {
-            let table = EventTable::quarantine(&path, &name)?;
+            let table = EventTable::quarantine(&path, &name)?.of(&pipeline);
             if let Some(problem) = table.not_replayable() {
                 return Err(ReplayError::NotReplayable(problem));
             }
@@ -125,7 +132,7 @@ impl Replay {
                 Page { after: RowId::MIN, until: table.newest()?, rows: batch.max_events, bytes: batch.max_bytes };
             let report = ReplayReport { dry_run, ..ReplayReport::default() };
             let name = table_name(&name).to_owned();
-            Ok(Self { table: Arc::new(Mutex::new(table)), name, wanted, page, report })
+            Ok(Self { table: Arc::new(Mutex::new(table)), name, pipeline, wanted, page, report })
         })
         .await
     }
@@ -215,7 +222,8 @@ impl Replay {
         if rows.is_empty() {
             return Ok(Tally::default());
         }
-        let resolution = Resolution { table: self.name.clone(), at, by: self.wanted.by.clone(), rows };
+        let (table, pipeline) = (self.name.clone(), self.pipeline.clone());
+        let resolution = Resolution { table, pipeline, at, by: self.wanted.by.clone(), rows };
         let silver: Vec<Part> = judged.parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
         if silver.iter().any(|part| !part.rows.is_empty()) {
             delivery.ensure_stream(Tier::Silver).await?;
