@@ -189,6 +189,21 @@ fn a_replay_is_asked_of_the_next_worker_when_the_first_is_started_anew() {
     }
 }
 
+/// Both wait for the same table: once one has given up, the other need not wait as long again.
+#[test]
+fn a_worker_that_has_given_up_does_not_wait_again_for_a_replay() {
+    let (pipeline, run, mut stdin) = working_with(routable(3).set("warehouse.sqlite.give_up_after=1 ms"));
+    let mut database = rusqlite::Connection::open(pipeline.database()).unwrap();
+    let held = database.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let asked = started(&pipeline);
+    stdin.write_all(of_version_2("LIVE", 1).as_bytes()).unwrap();
+    let ended = run.finish().expect(1);
+    drop(held);
+    assert!(ended.stderr.contains("Nothing is lost"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("cannot write, trying again").count(), 1, "{}", ended.stderr);
+    self::ended(asked);
+}
+
 #[test]
 fn a_worker_that_is_killed_while_it_replays_leaves_the_rest_to_the_command() {
     let points = [
