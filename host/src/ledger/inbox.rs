@@ -2,7 +2,8 @@
 //!
 //! `<id>.json` is a request. Who made it holds a lock on the file as long as it waits, so that a request whose command
 //! was stopped is not carried out later. `<id>.done.json` is the answer. A request is taken by deleting it: it is carried
-//! out once, and one that cannot be read holds up nobody.
+//! out once, and one that cannot be read is answered too. Worker and command may be different users': who may read and
+//! write the ledger's directory may read and write the inbox and the files in it.
 
 use crate::time::{DAY, Micros, from_system};
 use serde::Serialize;
@@ -10,7 +11,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// More than any request has, bytes.
 const LONGEST: u64 = 4 << 20;
@@ -21,7 +24,7 @@ const KEPT: Micros = DAY;
 #[derive(Debug)]
 pub struct Inbox {
     directory: PathBuf,
-    /// What cannot be taken: it is looked at once.
+    /// What could not be read: it is looked at once.
     left: BTreeSet<OsString>,
 }
 
@@ -38,9 +41,10 @@ pub struct Asked {
 pub struct Taken {
     id: String,
     directory: PathBuf,
-    file: File,
-    /// What it says.
-    pub text: String,
+    /// The file; none of a request that cannot be read.
+    file: Option<File>,
+    /// What it says, or why it cannot be read.
+    pub text: io::Result<String>,
 }
 
 impl Inbox {
@@ -49,18 +53,35 @@ impl Inbox {
         Self { directory: ledger.join("inbox"), left: BTreeSet::new() }
     }
 
+    /// Makes it, for everyone whose the ledger is, if it is not there.
+    pub fn make(&self) -> io::Result<()> {
+        match fs::create_dir(&self.directory) {
+            Ok(()) => {
+                let ledger = self.directory.parent().expect("it is in the ledger's directory");
+                fs::set_permissions(&self.directory, ledger.metadata()?.permissions())
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.directory.is_dir() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Leaves a request under an id that nobody else uses: it is taken in the order of the ids.
     pub fn ask(&self, id: &str, request: &impl Serialize) -> io::Result<Asked> {
-        fs::create_dir_all(&self.directory)?;
-        let path = self.directory.join(format!("{id}.json"));
-        let mut file = tempfile::Builder::new().prefix(".request-").tempfile_in(&self.directory)?;
+        self.make()?;
+        let path = request_path(&self.directory, id);
+        let mut file = shared_file(&self.directory, ".request-")?;
         file.as_file().lock()?;
         serde_json::to_writer(&mut file, request)?;
         let lock = file.persist_noclobber(&path)?;
         Ok(Asked { request: path, answer: answer(&self.directory, id), _lock: lock })
     }
 
-    /// Takes the first request.
+    /// Takes the first request. One that cannot be read is given once, with the reason, and stays until it is answered.
     pub fn take(&mut self) -> io::Result<Option<Taken>> {
         for id in self.ids()? {
             let name = OsString::from(format!("{id}.json"));
@@ -68,19 +89,25 @@ impl Inbox {
                 continue;
             }
             match self.take_one(&id) {
-                Ok(Some(taken)) => return Ok(Some(taken)),
-                Ok(None) => {}
+                Ok((file, text)) => return Ok(Some(self.taken(id, Some(file), Ok(text)))),
+                // It was taken back.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     tracing::warn!("a request in {} cannot be taken: {id}.json: {error}", self.directory.display());
                     self.left.insert(name);
+                    return Ok(Some(self.taken(id, None, Err(error))));
                 }
             }
         }
         Ok(None)
     }
 
-    fn take_one(&self, id: &str) -> io::Result<Option<Taken>> {
-        let path = self.directory.join(format!("{id}.json"));
+    fn taken(&self, id: String, file: Option<File>, text: io::Result<String>) -> Taken {
+        Taken { id, directory: self.directory.clone(), file, text }
+    }
+
+    fn take_one(&self, id: &str) -> io::Result<(File, String)> {
+        let path = request_path(&self.directory, id);
         // A pipe would be waited for.
         if !fs::symlink_metadata(&path)?.is_file() {
             return Err(io::Error::other("it is no file"));
@@ -89,8 +116,7 @@ impl Inbox {
         let mut bytes = Vec::new();
         (&file).take(LONGEST).read_to_end(&mut bytes)?;
         fs::remove_file(&path)?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Some(Taken { id: id.to_owned(), directory: self.directory.clone(), file, text }))
+        Ok((file, String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Ids of the requests there are, in order.
@@ -153,9 +179,10 @@ impl Drop for Asked {
 impl Taken {
     /// Whether it is still waited for. If that cannot be told it is.
     pub fn is_waited_for(&self) -> bool {
-        match self.file.try_lock_shared() {
+        let Some(file) = &self.file else { return true };
+        match file.try_lock_shared() {
             Ok(()) => {
-                self.file.unlock().ok();
+                file.unlock().ok();
                 false
             }
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => true,
@@ -164,12 +191,29 @@ impl Taken {
 
     /// Answers it.
     pub fn answer(self, answered: &impl Serialize) -> io::Result<()> {
-        let mut file = tempfile::Builder::new().prefix(".answer-").tempfile_in(&self.directory)?;
+        let mut file = shared_file(&self.directory, ".answer-")?;
         serde_json::to_writer(&mut file, answered)?;
         file.flush()?;
         file.persist(answer(&self.directory, &self.id))?;
+        if self.file.is_none() {
+            // If it cannot be deleted it is its command's, which has the answer.
+            fs::remove_file(request_path(&self.directory, &self.id)).ok();
+        }
         Ok(())
     }
+}
+
+/// A file that whoever may read and write the directory may read and write.
+fn shared_file(directory: &Path, prefix: &str) -> io::Result<NamedTempFile> {
+    let file = tempfile::Builder::new().prefix(prefix).tempfile_in(directory)?;
+    let mut permissions = directory.metadata()?.permissions();
+    permissions.set_mode(permissions.mode() & 0o666);
+    file.as_file().set_permissions(permissions)?;
+    Ok(file)
+}
+
+fn request_path(directory: &Path, id: &str) -> PathBuf {
+    directory.join(format!("{id}.json"))
 }
 
 fn answer(directory: &Path, id: &str) -> PathBuf {
@@ -194,8 +238,8 @@ mod tests {
         let asked = ["b", "a"].map(|id| inbox.ask(id, &id).unwrap());
         assert!(inbox.ask("a", &"again").is_err(), "an id is used once");
         let first = inbox.take().unwrap().unwrap();
-        assert_eq!(first.text, "\"a\"");
-        assert_eq!(inbox.take().unwrap().unwrap().text, "\"b\"");
+        assert_eq!(first.text.as_ref().unwrap(), "\"a\"");
+        assert_eq!(inbox.take().unwrap().unwrap().text.unwrap(), "\"b\"");
         assert!(inbox.take().unwrap().is_none());
         assert_eq!(asked[1].answer().unwrap(), None);
         first.answer(&"done").unwrap();
@@ -216,15 +260,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_passed_over() {
+    fn what_cannot_be_read_is_given_once_to_be_answered_and_holds_up_nobody() {
         let (_directory, mut inbox) = inbox();
         let asked = inbox.ask("b", &()).unwrap();
         fs::create_dir(inbox.directory.join("a.json")).unwrap();
-        for _ in 0..2 {
-            assert!(inbox.take().unwrap().is_none_or(|taken| taken.id == "b"));
-        }
-        assert_eq!(inbox.left.len(), 1);
+        let unread = inbox.take().unwrap().unwrap();
+        assert_eq!((unread.id.as_str(), unread.is_waited_for()), ("a", true));
+        assert!(unread.text.as_ref().unwrap_err().to_string().contains("no file"));
+        unread.answer(&"no").unwrap();
+        assert_eq!(fs::read_to_string(answer(&inbox.directory, "a")).unwrap(), "\"no\"");
+        assert_eq!(inbox.take().unwrap().unwrap().id, "b");
+        assert!(inbox.take().unwrap().is_none());
         drop(asked);
+    }
+
+    /// A worker of another user could not read what a temporary file's mode keeps for its owner.
+    #[test]
+    fn what_is_left_in_the_inbox_is_for_everyone_whose_the_ledger_is() {
+        for mode in [0o700, 0o750, 0o2770, 0o755] {
+            let (directory, mut inbox) = inbox();
+            fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let mode_of = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+            let asked = inbox.ask("a", &()).unwrap();
+            assert_eq!(mode_of(&inbox.directory), mode, "{mode:o}");
+            assert_eq!(mode_of(&asked.request), mode & 0o666, "{mode:o}");
+            inbox.take().unwrap().unwrap().answer(&()).unwrap();
+            assert_eq!(mode_of(&asked.answer), mode & 0o666, "{mode:o}");
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct Judged<'a> {
 /// What host columns draw on.
 struct Context<'a> {
     judged: Judged<'a>,
-    source_name: &'a str,
+    plan: &'a Plan,
     text: Cow<'a, str>,
     bytes: &'a [u8],
     /// Size of the payload, where the row holds the whole event or tells by this that it does not.
@@ -135,7 +135,7 @@ impl<'a> Assembler<'a> {
         let payload = &judged.event.payload;
         Context {
             judged,
-            source_name: &self.plan.source_name,
+            plan: self.plan,
             text: String::from_utf8_lossy(payload),
             bytes: payload,
             // Of what the source refused it kept only a part, or what is no payload.
@@ -150,7 +150,7 @@ impl<'a> Assembler<'a> {
         let sources = &silver.by_rule[digest];
         let context = Context {
             judged,
-            source_name: &self.plan.source_name,
+            plan: self.plan,
             text: Cow::Borrowed(""),
             bytes: &[],
             size: None,
@@ -179,7 +179,7 @@ impl Context<'_> {
             HostColumn::ReceivedTime => ValueRef::Timestamp(event.received_time),
             HostColumn::PublishTime => ValueRef::Timestamp(event.publish_time),
             HostColumn::MessageId => ValueRef::Text(&event.message_id),
-            HostColumn::Subscription => ValueRef::Text(self.source_name),
+            HostColumn::Subscription => ValueRef::Text(&self.plan.source_name),
             HostColumn::PayloadText => ValueRef::Text(&self.text),
             HostColumn::PayloadBytes => ValueRef::Bytes(self.bytes),
             HostColumn::PayloadBytesIfInexact => match self.text {
@@ -201,6 +201,7 @@ impl Context<'_> {
             HostColumn::ErrorStage => or_null(self.rejection.map(|r| r.stage.as_ref())),
             HostColumn::ErrorCode => or_null(self.rejection.and_then(|r| r.code.as_deref())),
             HostColumn::ErrorReason => or_null(self.rejection.map(|r| r.reason.as_str())),
+            HostColumn::Pipeline => ValueRef::Text(&self.plan.pipeline),
         }
     }
 }

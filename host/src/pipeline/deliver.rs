@@ -73,12 +73,24 @@ pub enum DeliverError {
         /// What it means for what was read.
         advice: &'static str,
     },
+    /// It failed before, for this reason, when another waited for it.
+    #[error("{0}")]
+    Before(String),
 }
 
 const KEPT: &str = ". Nothing is lost: the ledger holds what was read and not written, the next run sends it first";
 
 fn refusal(why: &str) -> Rejection {
     Rejection::by_host(stage::SINK_REJECTED, "refused_by_table", why)
+}
+
+/// What the sides that send know of each other.
+#[derive(Default)]
+struct Sending {
+    /// What tables refused of commits that the other side has sent.
+    refused: BTreeMap<Seq, Tally>,
+    /// Why it failed: it is over, and nobody is to wait as long again.
+    failed: Option<String>,
 }
 
 /// Sends commits of a ledger to a warehouse.
@@ -94,9 +106,8 @@ pub struct Delivery {
     pub patience: Patience,
     /// Held while a stream is made: the committing and the delivering side may both find one missing.
     making_streams: Arc<tokio::sync::Mutex<()>>,
-    /// Held while commits are sent, by whoever waits for one: a micro-batch or a replay. Holds what tables refused of
-    /// commits that the other side has sent.
-    sending: Arc<tokio::sync::Mutex<BTreeMap<Seq, Tally>>>,
+    /// Held while commits are sent, by whoever waits for one: a micro-batch or a replay.
+    sending: Arc<tokio::sync::Mutex<Sending>>,
     /// Counts and times what is sent.
     pub metrics: Metrics,
 }
@@ -111,9 +122,9 @@ impl Delivery {
     /// Delivers every undone commit up to `last`. Returns what changed in the counts of `last` itself: rows that a table
     /// refused after all are no longer accepted.
     pub async fn deliver(&self, last: Seq) -> Result<Tally, DeliverError> {
-        let mut refused = self.sending.lock().await;
-        self.send(&mut refused, Some(last)).await?;
-        Ok(refused.remove(&last).unwrap_or_default())
+        let mut sending = self.sending.lock().await;
+        self.send(&mut sending, Some(last)).await?;
+        Ok(sending.refused.remove(&last).unwrap_or_default())
     }
 
     /// Delivers every undone commit.
@@ -121,7 +132,18 @@ impl Delivery {
         self.send(&mut *self.sending.lock().await, None).await
     }
 
-    async fn send(&self, refused: &mut BTreeMap<Seq, Tally>, last: Option<Seq>) -> Result<(), DeliverError> {
+    async fn send(&self, sending: &mut Sending, last: Option<Seq>) -> Result<(), DeliverError> {
+        if let Some(why) = &sending.failed {
+            return Err(DeliverError::Before(why.clone()));
+        }
+        let sent = self.send_up_to(last, &mut sending.refused).await;
+        if let Err(error) = &sent {
+            sending.failed = Some(error.to_string());
+        }
+        sent
+    }
+
+    async fn send_up_to(&self, last: Option<Seq>, refused: &mut BTreeMap<Seq, Tally>) -> Result<(), DeliverError> {
         loop {
             let first = self.ledger.call(|ledger| Ok(ledger.first_undone())).await?;
             match first {
@@ -302,7 +324,7 @@ impl Delivery {
         let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
         self.deliver_all().await?;
         // Their counts were an earlier run's.
-        self.sending.lock().await.clear();
+        self.sending.lock().await.refused.clear();
         failpoint::pass(failpoint::UNDONE_SENT);
         // All of them before the first is finalized: what is found here leaves everything as it is.
         self.compare_open_streams().await?;

@@ -31,6 +31,8 @@ pub struct Plan {
     pub max_row: usize,
     /// What `subscription` columns hold.
     pub source_name: String,
+    /// What `pipeline` columns hold.
+    pub pipeline: String,
 }
 
 /// A table that the host fills alone.
@@ -83,6 +85,7 @@ pub fn plan(
                 silver,
                 max_row: config.max_row,
                 source_name: config.source.name(),
+                pipeline: config.name.clone(),
             };
             Ok((plan, planner.new))
         }

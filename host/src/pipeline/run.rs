@@ -116,6 +116,19 @@ pub enum RunError {
     /// A request to a worker cannot be made.
     #[error("the inbox of the ledger cannot be used: {0}")]
     Inbox(io::Error),
+    /// Who holds the ledger does not look at its requests.
+    #[error(
+        "the ledger is held{holder}, but the request in {inbox} was not taken within {seconds} s: that is a worker which still \
+         starts, is stopped or may not read its inbox, or another replay. Try again later, or as the worker's user"
+    )]
+    NotTaken {
+        /// The inbox.
+        inbox: String,
+        /// Who holds it, where that is known.
+        holder: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

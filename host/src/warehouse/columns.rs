@@ -39,6 +39,8 @@ pub enum HostColumn {
     ErrorCode,
     /// Why it failed.
     ErrorReason,
+    /// The pipeline's name: pipelines may share a table.
+    Pipeline,
 }
 
 impl HostColumn {
@@ -134,7 +136,7 @@ const BRONZE: [HostTableColumn; 6] = [
     HostTableColumn::new("raw_bytes", HostColumn::PayloadBytesIfInexact),
 ];
 
-const QUARANTINE: [HostTableColumn; 15] = [
+const QUARANTINE: [HostTableColumn; 16] = [
     HostTableColumn::not_null("raw_payload", HostColumn::PayloadText).required(),
     HostTableColumn::not_null("error_reason", HostColumn::ErrorReason).required(),
     HostTableColumn::not_null("error_stage", HostColumn::ErrorStage).required(),
@@ -150,6 +152,7 @@ const QUARANTINE: [HostTableColumn; 15] = [
     HostTableColumn::new("event_version", HostColumn::EventVersion),
     HostTableColumn::new("rule", HostColumn::Rule),
     HostTableColumn::new("rule_digest", HostColumn::RuleDigest),
+    HostTableColumn::new("pipeline", HostColumn::Pipeline),
 ];
 
 const RESOLUTION: [(&str, ColumnType); 2] = [("resolved_at", ColumnType::Timestamp), ("resolved_by", ColumnType::Text)];

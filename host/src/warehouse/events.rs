@@ -45,6 +45,8 @@ pub struct Meta {
     pub resolved_at: Option<String>,
     /// Which replay that was.
     pub resolved_by: Option<String>,
+    /// The pipeline that it is of.
+    pub pipeline: Option<String>,
 }
 
 /// Why a row does not hold the whole event.
@@ -64,6 +66,8 @@ pub enum Lack {
     MessageId,
     /// Without a publish time that can be read.
     PublishTime,
+    /// Nothing says which pipeline's it is.
+    Pipeline,
 }
 
 impl Lack {
@@ -77,6 +81,7 @@ impl Lack {
             Self::Attributes => "its attributes cannot be read",
             Self::MessageId => "it has no message id",
             Self::PublishTime => "its publish time cannot be read",
+            Self::Pipeline => "nothing says which pipeline's it is: pipeline is null",
         }
     }
 }
@@ -176,6 +181,8 @@ impl fmt::Display for NotReplayable {
 pub struct Resolution {
     /// The table, as the warehouse has it.
     pub table: String,
+    /// The pipeline that the rows are of.
+    pub pipeline: String,
     /// When they were judged.
     pub at: Micros,
     /// Who asked for it.

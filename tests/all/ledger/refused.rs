@@ -129,7 +129,7 @@ fn refused_rows_fit_the_quarantine_stream_of_the_run_before() {
         .execute_batch(
             "ALTER TABLE poisoned_events RENAME TO old;
              CREATE TABLE poisoned_events (rule TEXT, extra TEXT, error_stage TEXT, source_message_id TEXT, raw_bytes BLOB,
-               raw_size INTEGER,
+               raw_size INTEGER, pipeline TEXT,
                error_reason TEXT, raw_payload TEXT, received_timestamp TEXT, error_code TEXT, attributes TEXT,
                publish_timestamp TEXT, ordering_key TEXT, delivery_attempt INTEGER, event_version TEXT, rule_digest TEXT);
              DROP TABLE old",

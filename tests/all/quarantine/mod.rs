@@ -6,6 +6,7 @@ mod promoted;
 mod refusals;
 mod replay;
 mod running;
+mod shared;
 
 use preflight_tests::booking::envelope;
 use preflight_tests::{Booking, Pipeline, paths, tables};

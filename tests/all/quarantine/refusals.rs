@@ -41,6 +41,7 @@ fn a_table_without_what_a_replay_needs_is_told_by_check_and_refused() {
         add("\"raw_size\" INTEGER"),
         add("\"publish_timestamp\" TIMESTAMP_TEXT"),
         add("\"ordering_key\" TEXT"),
+        add("\"pipeline\" TEXT"),
         add("\"resolved_by\" TEXT"),
     ];
     for text in [&checked, &refused] {

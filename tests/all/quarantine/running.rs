@@ -3,7 +3,7 @@
 use super::{names, of_version_2, replay, routable, silver, unresolved};
 use preflight::failpoint;
 use preflight_tests::{Ended, Pipeline, Running, bookings, tables};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs;
 use std::io::Write;
@@ -104,6 +104,8 @@ fn a_request_that_cannot_be_read_is_answered_and_holds_up_nobody() {
         let answer = answer(number).unwrap();
         assert!(answer.contains("no request that this version knows"), "{answer}");
     }
+    let answer = fs::read_to_string(inbox(&pipeline).join("0-directory.done.json")).unwrap();
+    assert!(answer.contains("the request cannot be read: it is no file"), "{answer}");
     assert_eq!(replay(&pipeline, &["--all"])["accepted"], 2);
 }
 
@@ -120,6 +122,8 @@ fn a_request_whose_command_was_stopped_is_not_carried_out() {
 #[test]
 fn an_inbox_that_cannot_be_used_is_told_and_the_worker_goes_on() {
     let (pipeline, mut run, mut stdin) = working(2);
+    run.wait_until(|| inbox(&pipeline).exists());
+    fs::remove_dir(inbox(&pipeline)).unwrap();
     fs::write(inbox(&pipeline), "in the way").unwrap();
     run.wait_for_log("the inbox of the ledger cannot be read");
     let asked = pipeline.quarantine("replay", &["--all"]).expect(1);
@@ -148,6 +152,56 @@ fn a_replay_goes_on_by_itself_when_the_worker_ends() {
         assert_eq!((silver(&pipeline).len(), unresolved(&pipeline)), (6, 0), "{signal:?}");
         assert_eq!(files(&pipeline), [""; 0], "{signal:?}");
     }
+}
+
+/// The command looks again only when the next worker holds the ledger: it never sees it free.
+#[test]
+fn a_replay_is_asked_of_the_next_worker_when_the_first_is_started_anew() {
+    for point in [failpoint::REQUEST_TAKEN, failpoint::ROWS_RESOLVED, ""] {
+        let mut pipeline = routable(25).set("batch.max_events=10");
+        if !point.is_empty() {
+            pipeline = pipeline.env(failpoint::VARIABLE, &format!("{point}=1"));
+        }
+        let (mut pipeline, run, _stdin) = working_with(pipeline);
+        pipeline.environment.clear();
+        run.signal(Signal::STOP);
+        let asked = started(&pipeline);
+        while files(&pipeline).iter().all(|name| name.starts_with('.')) {
+            thread::yield_now();
+        }
+        let command = Pid::from_child(&asked);
+        kill_process(command, Signal::STOP).unwrap();
+        if point.is_empty() {
+            // It ends by itself, and leaves the request or what it has begun.
+            run.signal(Signal::TERM);
+        }
+        run.signal(Signal::CONT);
+        assert_eq!(run.finish().was_killed(), !point.is_empty(), "{point}");
+        let (mut next, mut stdin) = Running::start(&pipeline);
+        stdin.write_all(of_version_2("NEXT", 1).as_bytes()).unwrap();
+        next.wait_until(|| silver(&pipeline).contains(&"NEXT-0".to_owned()));
+        kill_process(command, Signal::CONT).unwrap();
+        ended(asked).expect(0);
+        assert_eq!((silver(&pipeline).len(), unresolved(&pipeline)), (27, 0), "{point}");
+        drop(stdin);
+        next.finish().expect(0);
+        assert_eq!(files(&pipeline), [""; 0], "{point}");
+    }
+}
+
+/// Both wait for the same table: once one has given up, the other need not wait as long again.
+#[test]
+fn a_worker_that_has_given_up_does_not_wait_again_for_a_replay() {
+    let (pipeline, run, mut stdin) = working_with(routable(3).set("warehouse.sqlite.give_up_after=1 ms"));
+    let mut database = rusqlite::Connection::open(pipeline.database()).unwrap();
+    let held = database.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let asked = started(&pipeline);
+    stdin.write_all(of_version_2("LIVE", 1).as_bytes()).unwrap();
+    let ended = run.finish().expect(1);
+    drop(held);
+    assert!(ended.stderr.contains("Nothing is lost"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("cannot write, trying again").count(), 1, "{}", ended.stderr);
+    self::ended(asked);
 }
 
 #[test]

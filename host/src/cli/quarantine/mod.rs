@@ -55,7 +55,7 @@ impl Whose {
 
 fn open(config: &Config) -> Result<EventTable, EventsError> {
     let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
-    EventTable::quarantine(path, &config.quarantine.table)
+    Ok(EventTable::quarantine(path, &config.quarantine.table)?.of(&config.name))
 }
 
 /// Why the events of a pipeline's quarantine cannot be replayed. None as well where there is no table that could be asked.

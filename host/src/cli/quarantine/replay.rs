@@ -43,7 +43,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Ended {
         Ok(runtime) => runtime,
         Err(error) => return Ended::Broken(anyhow!("cannot start: {error}")),
     };
-    let wanted = Wanted { filter, by: format!("replay {}", operator()) };
+    let wanted = Wanted { filter, by: format!("replay {}", operator()), begun: None };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let result = runtime.block_on(async {
         if args.dry_run {

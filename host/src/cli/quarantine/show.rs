@@ -62,6 +62,7 @@ fn as_text(row: &StoredEvent) -> String {
         }
     };
     line("id", Some(&row.id.to_string()));
+    line("pipeline", meta.pipeline.as_deref());
     line("stage", meta.stage.as_deref());
     line("code", meta.code.as_deref());
     line("reason", meta.reason.as_deref());

@@ -2,7 +2,7 @@
 
 use super::report::ReplayReport;
 use super::serve::{Answer, Request};
-use super::{Means, Quarantine, Replay, Wanted};
+use super::{Means, Progress, Quarantine, Replay, Wanted};
 use crate::config::{Config, WarehouseConfig};
 use crate::ledger::inbox::{Asked, Inbox};
 use crate::ledger::{Ledger, LedgerError};
@@ -16,13 +16,14 @@ use crate::telemetry::metrics::Metrics;
 use crate::telemetry::status::Board;
 use crate::time::Clock;
 use crate::warehouse::Sqlite;
-use crate::warehouse::events::RowId;
-use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often is looked whether the worker has answered, or has ended.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long whoever holds the ledger may leave a request where it is. A worker takes it within a second.
+const UNTAKEN: Duration = Duration::from_secs(30);
 
 /// Replays quarantine rows of a pipeline. `waiting` is called once, with who holds the ledger, when a worker is asked.
 pub async fn replay(
@@ -36,22 +37,17 @@ pub async fn replay(
     let (metrics, status) = &board.pipelines()[0];
     let patience = Patience::new(*give_up_after, metrics, status);
     // Refused at once, whoever would do it.
-    let mut replay = Replay::open(Quarantine::of(config), wanted.clone(), false).await?;
+    let mut replay = Replay::open(Quarantine::of(config), wanted, false).await?;
     let warehouse = retrying(&patience, async || Sqlite::open(path)).await?;
     let open = async || Ledger::open(&config.ledger, &config.name, warehouse.identity());
     let ledger = match retrying(&patience, open).await {
         Ok(ledger) => ledger,
         Err(LedgerError::Locked { holder, .. }) => {
-            let asked = ask(config, &wanted, clock.as_ref()).map_err(RunError::Inbox)?;
             waiting(&holder);
-            match answer(&asked, open).await? {
-                Answered::Done(report) => return Ok(report),
-                Answered::Free(ledger, begun) => {
-                    if let Some((report, after)) = begun {
-                        replay.go_on(report, after);
-                    }
-                    *ledger
-                }
+            let inbox = Inbox::of(&config.ledger);
+            match by_worker(&inbox, &mut replay, holder, clock.as_ref(), open).await? {
+                ControlFlow::Break(report) => return Ok(report),
+                ControlFlow::Continue(ledger) => *ledger,
             }
         }
         Err(error) => return Err(error.into()),
@@ -93,42 +89,138 @@ fn judges(config: &Config, prepared: Prepared, metrics: &Metrics) -> Result<(Eva
     Ok((evaluators, Context { rules, plan: Arc::new(plan), pairs: Arc::default() }))
 }
 
-fn ask(config: &Config, wanted: &Wanted, clock: &dyn Clock) -> io::Result<Asked> {
-    let id = format!("{:020}-{}", clock.now(), std::process::id());
-    Inbox::of(&config.ledger).ask(&id, &Request::Replay(wanted.clone()))
+/// Asks the worker that holds the ledger, and each that comes after it, until one has done it or the ledger is ours.
+async fn by_worker(
+    inbox: &Inbox,
+    replay: &mut Replay,
+    mut holder: String,
+    clock: &dyn Clock,
+    open: impl AsyncFn() -> Result<Ledger, LedgerError>,
+) -> Result<ControlFlow<ReplayReport, Box<Ledger>>, RunError> {
+    loop {
+        let id = format!("{:020}-{}", clock.now(), std::process::id());
+        let asked = inbox.ask(&id, &Request::Replay(replay.rest())).map_err(RunError::Inbox)?;
+        match answer(&asked, inbox, &mut holder, UNTAKEN, &open).await? {
+            Answered::Done(report) => return Ok(ControlFlow::Break(report)),
+            Answered::Left { begun, ledger } => {
+                if let Some(begun) = begun {
+                    replay.go_on(begun);
+                }
+                if let Some(ledger) = ledger {
+                    return Ok(ControlFlow::Continue(ledger));
+                }
+            }
+        }
+    }
 }
 
 enum Answered {
     /// The worker has done it.
     Done(ReplayReport),
-    /// The worker has ended, and may have done the rows up to one: the ledger is ours.
-    Free(Box<Ledger>, Option<(ReplayReport, RowId)>),
+    /// The worker has ended.
+    Left {
+        /// What it says to have done.
+        begun: Option<Progress>,
+        /// The ledger is ours now; or another worker has it already.
+        ledger: Option<Box<Ledger>>,
+    },
 }
 
-/// Waits until the worker has answered or has ended.
-async fn answer(asked: &Asked, open: impl AsyncFn() -> Result<Ledger, LedgerError>) -> Result<Answered, RunError> {
+/// Waits until the worker has answered or has ended. `holder` is who held the ledger when it was looked at last.
+async fn answer(
+    asked: &Asked,
+    inbox: &Inbox,
+    holder: &mut String,
+    untaken: Duration,
+    open: &impl AsyncFn() -> Result<Ledger, LedgerError>,
+) -> Result<Answered, RunError> {
+    let mut since = Instant::now();
     loop {
         // In this order: an answer that was written before the ledger became free is seen behind that.
-        let ledger = match open().await {
-            Ok(ledger) => Some(Box::new(ledger)),
-            Err(error) if matches!(error, LedgerError::Locked { .. }) || error.may_pass() => None,
+        let (ledger, held_by) = match open().await {
+            Ok(ledger) => (Some(Box::new(ledger)), String::new()),
+            Err(LedgerError::Locked { holder, .. }) => (None, holder),
+            Err(error) if error.may_pass() => (None, String::new()),
             Err(error) => return Err(error.into()),
         };
-        let answer = asked.answer().map_err(RunError::Inbox)?;
-        let answer = answer.map(|text| serde_json::from_str(&text)).transpose();
-        match (answer.map_err(|error| RunError::Inbox(error.into()))?, ledger) {
-            (Some(Answer::Done(report)), _) => return Ok(Answered::Done(report)),
-            (Some(Answer::Failed(why)), _) => return Err(RunError::Worker(why)),
-            (Some(Answer::Begun { report, after }), Some(ledger)) => {
-                return Ok(Answered::Free(ledger, Some((report, after))));
-            }
-            (None, Some(ledger)) => {
-                if asked.is_taken() {
-                    tracing::warn!("the worker ended while it replayed: what it had done is not in these counts");
-                }
-                return Ok(Answered::Free(ledger, None));
-            }
-            (_, None) => tokio::time::sleep(LOOK).await,
+        // A lock that was just taken does not say by whom yet.
+        let another = !holder.is_empty() && !held_by.is_empty() && *holder != held_by;
+        if !held_by.is_empty() {
+            *holder = held_by;
         }
+        let ended = another || ledger.is_some();
+        let taken = asked.is_taken();
+        let text = asked.answer().map_err(RunError::Inbox)?;
+        let answer = text.map(|text| serde_json::from_str(&text)).transpose();
+        match answer.map_err(|error| RunError::Inbox(error.into()))? {
+            Some(Answer::Done(report)) => return Ok(Answered::Done(report)),
+            Some(Answer::Failed(why)) => return Err(RunError::Worker(why)),
+            Some(Answer::Begun(begun)) if ended => return Ok(Answered::Left { begun: Some(begun), ledger }),
+            None if taken && ended => {
+                tracing::warn!("the worker ended while it replayed: what it had done is not in these counts");
+                return Ok(Answered::Left { begun: None, ledger });
+            }
+            None if ledger.is_some() => return Ok(Answered::Left { begun: None, ledger }),
+            None if another => since = Instant::now(),
+            None if !taken && since.elapsed() >= untaken => {
+                let inbox = inbox.directory().display().to_string();
+                return Err(RunError::NotTaken { inbox, holder: holder.clone(), seconds: untaken.as_secs() });
+            }
+            // It is at it, or at its end.
+            Some(Answer::Begun(_)) | None => {}
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = " (process 1)";
+    const B: &str = " (process 2)";
+
+    fn asked() -> (tempfile::TempDir, Inbox, Asked) {
+        let ledger = tempfile::tempdir().unwrap();
+        let inbox = Inbox::of(ledger.path());
+        let asked = inbox.ask("1", &()).unwrap();
+        (ledger, inbox, asked)
+    }
+
+    fn held_by(holder: &str) -> impl AsyncFn() -> Result<Ledger, LedgerError> {
+        async move || Err(LedgerError::Locked { path: "ledger".into(), holder: holder.to_owned() })
+    }
+
+    #[tokio::test]
+    async fn a_request_that_nobody_takes_is_given_up() {
+        let (_ledger, inbox, asked) = asked();
+        let answered = answer(&asked, &inbox, &mut A.into(), Duration::ZERO, &held_by(A)).await;
+        let Err(error) = answered else { panic!("there is no answer") };
+        let inbox = inbox.directory().to_owned();
+        let text = error.to_string();
+        assert!(text.contains(A) && text.contains(&inbox.display().to_string()), "{text}");
+        drop(asked);
+        assert_eq!(std::fs::read_dir(inbox).unwrap().count(), 0, "it is taken back");
+    }
+
+    /// It would be waited for without end: whoever took it is gone, and the next worker knows nothing of it.
+    #[tokio::test]
+    async fn what_a_worker_took_before_it_was_started_anew_is_asked_for_again() {
+        let (_ledger, mut inbox, asked) = asked();
+        inbox.take().unwrap().unwrap();
+        let mut holder = A.to_owned();
+        let answered = answer(&asked, &inbox, &mut holder, UNTAKEN, &held_by(B)).await.unwrap();
+        assert!(matches!(answered, Answered::Left { begun: None, ledger: None }));
+        assert_eq!(holder, B);
+    }
+
+    #[tokio::test]
+    async fn what_a_worker_had_begun_before_it_was_started_anew_is_gone_on_with() {
+        let (_ledger, mut inbox, asked) = asked();
+        let progress = Progress { report: ReplayReport { selected: 7, ..Default::default() }, after: 9, until: 20 };
+        inbox.take().unwrap().unwrap().answer(&Answer::Begun(progress.clone())).unwrap();
+        let answered = answer(&asked, &inbox, &mut A.into(), UNTAKEN, &held_by(B)).await.unwrap();
+        let Answered::Left { begun, ledger: None } = answered else { panic!("it is not done") };
+        assert_eq!(begun, Some(progress));
     }
 }

@@ -39,6 +39,20 @@ pub struct Wanted {
     pub filter: Filter,
     /// What `resolved_by` says, before the digest of the rule.
     pub by: String,
+    /// Where to go on, if it was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<Progress>,
+}
+
+/// How far a replay came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// What it came to.
+    pub report: ReplayReport,
+    /// The last row that was looked at.
+    pub after: RowId,
+    /// The last row that is to be looked at.
+    pub until: RowId,
 }
 
 /// Why a replay failed.
@@ -78,6 +92,7 @@ impl ReplayError {
 pub struct Quarantine {
     path: PathBuf,
     table: String,
+    pipeline: String,
     batch: BatchConfig,
 }
 
@@ -85,7 +100,12 @@ impl Quarantine {
     /// That of a pipeline.
     pub fn of(config: &Config) -> Self {
         let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
-        Self { path: path.clone(), table: config.quarantine.table.clone(), batch: config.batch }
+        Self {
+            path: path.clone(),
+            table: config.quarantine.table.clone(),
+            pipeline: config.name.clone(),
+            batch: config.batch,
+        }
     }
 }
 
@@ -105,27 +125,36 @@ pub struct Means<'a> {
 pub struct Replay {
     table: Arc<Mutex<EventTable>>,
     name: String,
-    wanted: Wanted,
+    pipeline: String,
+    filter: Filter,
+    by: String,
     page: Page,
     report: ReplayReport,
 }
 
 impl Replay {
-    /// Opens the quarantine and refuses what cannot be replayed. Rows that come later are not taken.
+    /// Opens the quarantine and refuses what cannot be replayed. Rows that come later than its beginning are not taken.
     pub async fn open(quarantine: Quarantine, wanted: Wanted, dry_run: bool) -> Result<Self, ReplayError> {
-        let Quarantine { path, table: name, batch } = quarantine;
-        let wanted = Wanted { filter: Filter { resolved: false, ..wanted.filter }, ..wanted };
+        let Quarantine { path, table: name, pipeline, batch } = quarantine;
+        let Wanted { filter, by, begun } = wanted;
+        let filter = Filter { resolved: false, ..filter };
         blocking(move || {
-            let table = EventTable::quarantine(&path, &name)?;
+            let table = EventTable::quarantine(&path, &name)?.of(&pipeline);
             if let Some(problem) = table.not_replayable() {
                 return Err(ReplayError::NotReplayable(problem));
             }
-            table.takes(&wanted.filter)?;
-            let page =
-                Page { after: RowId::MIN, until: table.newest()?, rows: batch.max_events, bytes: batch.max_bytes };
-            let report = ReplayReport { dry_run, ..ReplayReport::default() };
+            table.takes(&filter)?;
+            let Progress { report, after, until } = match begun {
+                Some(begun) => begun,
+                None => Progress {
+                    report: ReplayReport { dry_run, ..ReplayReport::default() },
+                    after: RowId::MIN,
+                    until: table.newest()?,
+                },
+            };
+            let page = Page { after, until, rows: batch.max_events, bytes: batch.max_bytes };
             let name = table_name(&name).to_owned();
-            Ok(Self { table: Arc::new(Mutex::new(table)), name, wanted, page, report })
+            Ok(Self { table: Arc::new(Mutex::new(table)), name, pipeline, filter, by, page, report })
         })
         .await
     }
@@ -135,15 +164,20 @@ impl Replay {
         &self.report
     }
 
-    /// The last row that was looked at.
-    pub fn after(&self) -> RowId {
-        self.page.after
+    /// How far it came.
+    pub fn progress(&self) -> Progress {
+        Progress { report: self.report.clone(), after: self.page.after, until: self.page.until }
     }
 
     /// Goes on behind what another has done of the same replay.
-    pub fn go_on(&mut self, report: ReplayReport, after: RowId) {
+    pub fn go_on(&mut self, Progress { report, after, until }: Progress) {
         self.report = report;
-        self.page.after = after;
+        self.page = Page { after, until, ..self.page };
+    }
+
+    /// What is left to be done of it, for another.
+    pub fn rest(&self) -> Wanted {
+        Wanted { filter: self.filter.clone(), by: self.by.clone(), begun: Some(self.progress()) }
     }
 
     /// Judges the next rows, and writes what becomes of them. False if none are left.
@@ -180,7 +214,7 @@ impl Replay {
     }
 
     async fn next_rows(&self) -> Result<Vec<StoredEvent>, ReplayError> {
-        let (table, filter, page) = (Arc::clone(&self.table), self.wanted.filter.clone(), self.page);
+        let (table, filter, page) = (Arc::clone(&self.table), self.filter.clone(), self.page);
         blocking(move || {
             // A panic in another call left nothing behind: it only reads.
             Ok(table.lock().unwrap_or_else(PoisonError::into_inner).page(&filter, page)?)
@@ -215,7 +249,8 @@ impl Replay {
         if rows.is_empty() {
             return Ok(Tally::default());
         }
-        let resolution = Resolution { table: self.name.clone(), at, by: self.wanted.by.clone(), rows };
+        let (table, pipeline) = (self.name.clone(), self.pipeline.clone());
+        let resolution = Resolution { table, pipeline, at, by: self.by.clone(), rows };
         let silver: Vec<Part> = judged.parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
         if silver.iter().any(|part| !part.rows.is_empty()) {
             delivery.ensure_stream(Tier::Silver).await?;

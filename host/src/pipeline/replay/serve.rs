@@ -2,25 +2,25 @@
 //! most a micro-batch at a time.
 
 use super::report::ReplayReport;
-use super::{Means, Quarantine, Replay, ReplayError, Wanted};
+use super::{Means, Progress, Quarantine, Replay, ReplayError, Wanted};
 use crate::failpoint;
 use crate::ledger::LedgerError;
 use crate::ledger::inbox::{Inbox, Taken};
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::evaluate::{Context, Evaluators};
-
 use crate::pipeline::run::Stop;
 use crate::time::Clock;
-use crate::warehouse::events::RowId;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// How often the inbox is looked into.
 const LOOK: Duration = Duration::from_millis(200);
+/// How many requests are taken beside the one that is carried out.
+const WAITING: usize = 64;
 
 /// What a worker can be asked for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,12 +37,7 @@ pub enum Answer {
     /// It is done.
     Done(ReplayReport),
     /// The worker ends: this much of it is done.
-    Begun {
-        /// What it came to.
-        report: ReplayReport,
-        /// The last row that was looked at.
-        after: RowId,
-    },
+    Begun(Progress),
     /// It was not done, or not to its end.
     Failed(String),
 }
@@ -94,23 +89,49 @@ impl Server {
     }
 
     async fn serve(self, ending: &Stop) -> Result<(), ReplayError> {
-        let tidied = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).tidy(self.clock.now());
-        if let Err(error) = tidied {
-            tracing::warn!("old answers cannot be deleted: {error}");
+        {
+            let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+            // Who asks makes it as well; a worker's is surely one that the worker can delete from.
+            if let Err(error) = inbox.make() {
+                tracing::warn!("the inbox of the ledger cannot be made: {error}");
+            }
+            if let Err(error) = inbox.tidy(self.clock.now()) {
+                tracing::warn!("old answers cannot be deleted: {error}");
+            }
         }
+        let (taken, waiting) = mpsc::channel(WAITING);
+        let (served, ()) = tokio::join!(self.carry_out_all(waiting, ending), self.take_all(taken, ending));
+        served
+    }
+
+    /// Takes requests while others are carried out: by that their commands know that somebody looks.
+    async fn take_all(&self, requests: mpsc::Sender<Taken>, ending: &Stop) {
         let mut failing = false;
         loop {
             tokio::select! {
                 biased;
-                () = ending.wait() => return Ok(()),
+                () = ending.wait() => return,
                 () = tokio::time::sleep(LOOK) => {}
             }
             while !ending.requested() {
+                let Ok(room) = requests.reserve().await else { return };
                 let Some(taken) = self.take(&mut failing).await else { break };
                 failpoint::pass(failpoint::REQUEST_TAKEN);
-                self.carry_out(taken, ending).await?;
+                room.send(taken);
             }
         }
+    }
+
+    /// Carries out one after another. Those that are left when the worker ends are answered as well.
+    async fn carry_out_all(&self, mut waiting: mpsc::Receiver<Taken>, ending: &Stop) -> Result<(), ReplayError> {
+        let mut served = Ok(());
+        while let Some(taken) = waiting.recv().await {
+            if let Err(error) = self.carry_out(taken, ending).await {
+                served = Err(error);
+                ending.request();
+            }
+        }
+        served
     }
 
     /// The next request. That the inbox cannot be read is said once, until it can.
@@ -133,9 +154,14 @@ impl Server {
     }
 
     async fn carry_out(&self, taken: Taken, ending: &Stop) -> Result<(), ReplayError> {
-        let result = match serde_json::from_str(&taken.text) {
+        let request = match &taken.text {
+            Ok(text) => serde_json::from_str(text)
+                .map_err(|error| format!("this is no request that this version knows: {error}")),
+            Err(error) => Err(format!("the request cannot be read: {error}")),
+        };
+        let result = match request {
             Ok(Request::Replay(wanted)) => self.replay(wanted, &taken, ending).await,
-            Err(error) => Ok(Some(Answer::Failed(format!("this is no request that this version knows: {error}")))),
+            Err(why) => Ok(Some(Answer::Failed(why))),
         };
         failpoint::pass(failpoint::REQUEST_DONE);
         let (answer, ends) = match result {
@@ -144,7 +170,7 @@ impl Server {
             Err(error) => (Answer::Failed(error.to_string()), if error.is_its_own() { Ok(()) } else { Err(error) }),
         };
         if let Err(error) = taken.answer(&answer) {
-            tracing::warn!("a request was carried out, but the answer cannot be written: {error}");
+            tracing::warn!("the answer to a request cannot be written: {error}");
         }
         ends
     }
@@ -158,6 +184,9 @@ impl Server {
                 tracing::info!("a request was left undone: the command that made it has ended");
                 return Ok(None);
             }
+            if ending.requested() {
+                return Ok(Some(Answer::Begun(replay.progress())));
+            }
             let means = Means {
                 evaluators: &self.evaluators,
                 context: self.context.borrow().clone(),
@@ -168,9 +197,6 @@ impl Server {
                 let report = replay.report().clone();
                 tracing::info!(selected = report.selected, accepted = report.accepted, "replayed quarantine");
                 return Ok(Some(Answer::Done(report)));
-            }
-            if ending.requested() {
-                return Ok(Some(Answer::Begun { report: replay.report().clone(), after: replay.after() }));
             }
         }
     }

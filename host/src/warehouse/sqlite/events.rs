@@ -15,7 +15,7 @@ use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
 use std::path::{Path, PathBuf};
 
 /// What is read of a row, in the order of the query; of each the column of a quarantine and of a bronze table.
-const FIELDS: [(&str, &str); 17] = [
+const FIELDS: [(&str, &str); 18] = [
     ("raw_bytes", "raw_bytes"),
     ("raw_payload", "data"),
     ("attributes", "attributes"),
@@ -33,16 +33,18 @@ const FIELDS: [(&str, &str); 17] = [
     ("raw_size", ""),
     ("resolved_at", ""),
     ("resolved_by", ""),
+    ("pipeline", ""),
 ];
 
-/// Columns that a replay needs: the whole event, and where to say that it is done.
-const REPLAY: [&str; 8] = [
+/// Columns that a replay needs: the whole event, whose it is, and where to say that it is done.
+const REPLAY: [&str; 9] = [
     "raw_bytes",
     "raw_size",
     "attributes",
     "source_message_id",
     "publish_timestamp",
     "ordering_key",
+    "pipeline",
     "resolved_at",
     "resolved_by",
 ];
@@ -55,12 +57,19 @@ pub struct EventTable {
     columns: Vec<TableColumn>,
     row_id: &'static str,
     quarantine: bool,
+    pipeline: Option<String>,
 }
 
 impl EventTable {
-    /// Opens a quarantine table.
+    /// Opens a quarantine table, with the rows of all pipelines that share it.
     pub fn quarantine(path: &Path, table: &str) -> Result<Self, EventsError> {
         Self::open(path, table, true)
+    }
+
+    /// Leaves out rows that are another pipeline's. Those of which nothing says whose they are stay, but lack that.
+    #[must_use]
+    pub fn of(self, pipeline: &str) -> Self {
+        Self { pipeline: Some(pipeline.to_owned()), ..self }
     }
 
     /// Opens a bronze table. What its events were rejected for, if they were, it does not say.
@@ -80,7 +89,7 @@ impl EventTable {
         let columns = schema::columns(&connection, &table).map_err(failed)?.ok_or_else(missing)?;
         let row_id = schema::row_id(&connection, &table).map_err(failed)?;
         let row_id = row_id.ok_or_else(|| EventsError::NoRowIds(table.clone()))?;
-        Ok(Self { connection, path: path.to_owned(), table, columns, row_id, quarantine })
+        Ok(Self { connection, path: path.to_owned(), table, columns, row_id, quarantine, pipeline: None })
     }
 
     /// Why events of this quarantine table cannot be replayed, if they cannot.
@@ -207,6 +216,7 @@ impl EventTable {
             raw_size: integer(row, at("raw_size"))?,
             resolved_at: text(row, at("resolved_at"))?,
             resolved_by: text(row, at("resolved_by"))?,
+            pipeline: text(row, at("pipeline"))?,
             received,
         };
         let lack = [
@@ -214,6 +224,7 @@ impl EventTable {
             attributes.is_none().then_some(Lack::Attributes),
             message_id.is_none().then_some(Lack::MessageId),
             publish_time.is_none().then_some(Lack::PublishTime),
+            (self.pipeline.is_some() && meta.pipeline.is_none()).then_some(Lack::Pipeline),
         ];
         let event = Event {
             payload: Bytes::from(original.or(shown).unwrap_or_default()),
@@ -269,6 +280,10 @@ impl EventTable {
         if !filter.ids.is_empty() {
             fits.push(format!("{} IN (SELECT value FROM json_each(?))", self.row_id));
             values.push(serde_json::to_string(&filter.ids).expect("numbers are JSON").into());
+        }
+        if let (Some(pipeline), Some(column)) = (&self.pipeline, self.column("pipeline")) {
+            fits.push(format!("coalesce({column} = ?, TRUE)", column = schema::quote(&column.name)));
+            values.push(pipeline.clone().into());
         }
         if !filter.resolved && self.column("resolved_at").is_some() {
             fits.push(format!("{} IS NULL", self.field("resolved_at")));

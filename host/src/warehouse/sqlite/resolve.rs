@@ -10,7 +10,8 @@ pub(super) fn resolve(connection: &mut Connection, resolution: &Resolution) -> r
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // A table that was made anew without row numbers has none of these rows.
     if let Some(row_id) = schema::row_id(&transaction, &resolution.table)? {
-        let marking = Marking { table: schema::quote(&resolution.table), row_id, at: format_micros(resolution.at) };
+        let (table, at) = (schema::quote(&resolution.table), format_micros(resolution.at));
+        let marking = Marking { table, row_id, pipeline: &resolution.pipeline, at };
         for row in &resolution.rows {
             marking.mark(&transaction, row, &format!("{} ({})", resolution.by, row.digest))?;
         }
@@ -18,33 +19,36 @@ pub(super) fn resolve(connection: &mut Connection, resolution: &Resolution) -> r
     transaction.commit()
 }
 
-struct Marking {
+struct Marking<'a> {
     table: String,
     row_id: &'static str,
+    pipeline: &'a str,
     at: String,
 }
 
-impl Marking {
+impl Marking<'_> {
     fn mark(&self, transaction: &Transaction<'_>, row: &Resolved, by: &str) -> rusqlite::Result<()> {
-        let Self { table, row_id, at } = self;
+        let Self { table, row_id, pipeline, at } = self;
         let update = format!("UPDATE {table} SET resolved_at = ?1, resolved_by = ?2 WHERE {row_id} = ?3");
         let marked = transaction
-            .prepare_cached(&format!("{update} AND source_message_id = ?4 AND resolved_at IS NULL"))?
-            .execute(params![at, by, row.id, row.message_id])?;
-        let is = format!("SELECT 1 FROM {table} WHERE source_message_id = ?1");
-        let there = format!("{is} AND {row_id} = ?2");
-        if marked > 0 || transaction.prepare_cached(&there)?.exists(params![row.message_id, row.id])? {
+            .prepare_cached(&format!("{update} AND source_message_id = ?4 AND pipeline = ?5 AND resolved_at IS NULL"))?
+            .execute(params![at, by, row.id, row.message_id, pipeline])?;
+        let is = format!("SELECT 1 FROM {table} WHERE source_message_id = ?1 AND pipeline = ?2");
+        let there = format!("{is} AND {row_id} = ?3");
+        if marked > 0 || transaction.prepare_cached(&there)?.exists(params![row.message_id, pipeline, row.id])? {
             return Ok(());
         }
         // VACUUM numbers the rows of a table without INTEGER PRIMARY KEY anew.
-        let before = format!("{is} AND resolved_at = ?2 AND resolved_by = ?3");
-        if transaction.prepare_cached(&before)?.exists(params![row.message_id, at, by])? {
+        let before = format!("{is} AND resolved_at = ?3 AND resolved_by = ?4");
+        if transaction.prepare_cached(&before)?.exists(params![row.message_id, pipeline, at, by])? {
             return Ok(());
         }
-        let moved =
-            format!("SELECT {row_id} FROM {table} WHERE source_message_id = ?1 AND resolved_at IS NULL LIMIT 1");
-        let moved: Option<i64> =
-            transaction.prepare_cached(&moved)?.query_row([&row.message_id], |row| row.get(0)).optional()?;
+        let mine = "source_message_id = ?1 AND pipeline = ?2 AND resolved_at IS NULL";
+        let moved = format!("SELECT {row_id} FROM {table} WHERE {mine} LIMIT 1");
+        let moved: Option<i64> = transaction
+            .prepare_cached(&moved)?
+            .query_row(params![row.message_id, pipeline], |row| row.get(0))
+            .optional()?;
         if let Some(id) = moved {
             transaction.prepare_cached(&update)?.execute(params![at, by, id])?;
         } else {
