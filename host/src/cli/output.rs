@@ -16,8 +16,15 @@ pub(super) fn print(text: &str) {
 /// Writes bytes to standard output as they are.
 pub(super) fn bytes(bytes: &[u8]) {
     let mut out = io::stdout().lock();
-    // The only failure is a closed pipe: whoever read has seen enough.
-    out.write_all(bytes).and_then(|()| out.flush()).ok();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        // Whoever read has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            self::error(&anyhow::Error::from(error).context("cannot print"));
+            // Nothing that follows could be told either.
+            std::process::exit(1);
+        }
+        _ => {}
+    }
 }
 
 /// Prints one line of JSON.

@@ -278,6 +278,7 @@ mod tests {
             quarantine: HostTable { layout: layout(&[]), columns: vec![] },
             silver: Silver { layout: layout(&["n", "at"]), partition: Some(1), by_rule: BTreeMap::new() },
             max_row: 0,
+            pipeline: String::new(),
             source_name: String::new(),
         };
         let manifest = Manifest {

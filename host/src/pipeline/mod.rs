@@ -10,8 +10,10 @@
 pub mod assemble;
 pub mod beside;
 pub mod deliver;
+pub mod error;
 pub mod evaluate;
 mod loading;
+pub mod options;
 pub mod plan;
 pub mod prepare;
 pub mod reload;
@@ -22,6 +24,8 @@ pub mod run;
 mod serving;
 mod threads;
 
+pub use error::RunError;
+pub use options::{Options, Stop};
 pub use prepare::{Prepared, prepare, refusals};
 pub use report::Report;
-pub use run::{Options, RunError, Stop, run};
+pub use run::run;

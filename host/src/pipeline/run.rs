@@ -7,156 +7,36 @@
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
 use super::deliver::{DeliverError, Delivery};
+use super::error::RunError;
 use super::evaluate::{EvaluateError, Evaluated};
+use super::options::Options;
 use super::prepare::{Prepared, inspect, source_exists};
 use super::reload::{begin, report};
+use super::replay::Quarantine;
 use super::replay::serve::{Requests, Server};
-use super::replay::{Quarantine, ReplayError};
 use super::report::Report;
 use super::retry::{Patience, retrying};
 use super::serving::Serving;
-use crate::config::{Config, ConfigError, WarehouseConfig};
+use crate::config::{Config, WarehouseConfig};
 use crate::failpoint;
 use crate::ledger::inbox::Inbox;
-use crate::ledger::{Ledger, LedgerError, Seq};
-use crate::source::{self, OpenError, Settings, SourceError};
-use crate::telemetry::metrics::Metrics;
-use crate::telemetry::status::{State, Status};
+use crate::ledger::{Ledger, Seq};
+use crate::source::{self, Settings};
+use crate::telemetry::status::State;
 use crate::telemetry::tally::Tally;
-use crate::time::Clock;
-use crate::warehouse::{Sqlite, WarehouseError};
+use crate::warehouse::Sqlite;
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 /// Micro-batches that are judged at the same time.
 const JUDGING: usize = 3;
 /// Commits that may wait for delivery.
 const UNDELIVERED: usize = 4;
-
-/// How a run differs from the pipeline file.
-#[derive(Clone)]
-pub struct Options {
-    /// Take a new ledger although the tables have rows.
-    pub new_ledger: bool,
-    /// Processing time.
-    pub clock: Arc<dyn Clock>,
-    /// Asked to stop.
-    pub stop: Stop,
-    /// What is counted and measured while it runs: of this run alone.
-    pub metrics: Metrics,
-    /// What it says of itself while it runs.
-    pub status: Status,
-}
-
-/// A request to stop: the source ends, what was read is finished.
-#[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<(AtomicBool, Notify)>);
-
-impl Stop {
-    /// Asks to stop.
-    pub fn request(&self) {
-        self.0.0.store(true, Ordering::SeqCst);
-        self.0.1.notify_waiters();
-    }
-
-    /// Whether it was asked.
-    pub fn requested(&self) -> bool {
-        self.0.0.load(Ordering::SeqCst)
-    }
-
-    /// Returns once it is asked.
-    pub async fn wait(&self) {
-        loop {
-            let asked = self.0.1.notified();
-            if self.requested() {
-                return;
-            }
-            asked.await;
-        }
-    }
-}
-
-/// Why a run failed.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Something in the pipeline file, its rules or tables.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The tables have rows that a new ledger knows nothing of.
-    #[error(
-        "the ledger {ledger} is new, but table {table} has rows already: rows of this run would come on top of them. \
-         If that is wanted, say --new-ledger; if the ledger was moved, set [ledger] path"
-    )]
-    NewLedger {
-        /// The ledger's directory.
-        ledger: String,
-        /// The first table with rows.
-        table: String,
-    },
-    /// Nothing was ever committed to the ledger, so nothing can be replayed with it.
-    #[error(
-        "the ledger {ledger} is new: run the pipeline first (with --new-ledger if its ledger was lost), or, if the ledger was \
-         moved, set [ledger] path"
-    )]
-    NothingRun {
-        /// The ledger's directory.
-        ledger: String,
-    },
-    /// A replay failed.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    /// The worker was asked, and failed.
-    #[error("the worker says: {0}")]
-    Worker(String),
-    /// A request to a worker cannot be made.
-    #[error("the inbox of the ledger cannot be used: {0}")]
-    Inbox(io::Error),
-    /// Who holds the ledger does not look at its requests.
-    #[error(
-        "the ledger is held{holder}, but the request in {inbox} was not taken within {seconds} s: that is a worker which still \
-         starts, is stopped or may not read its inbox, or another replay. Try again later, or as the worker's user"
-    )]
-    NotTaken {
-        /// The inbox.
-        inbox: String,
-        /// Who holds it, where that is known.
-        holder: String,
-        /// How long it was waited for.
-        seconds: u64,
-    },
-    /// The ledger cannot be used.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The warehouse cannot be used.
-    #[error(transparent)]
-    Warehouse(#[from] WarehouseError),
-    /// The source failed.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// Judging failed.
-    #[error(transparent)]
-    Evaluate(#[from] EvaluateError),
-    /// Delivery failed.
-    #[error(transparent)]
-    Deliver(#[from] DeliverError),
-    /// A thread cannot be started.
-    #[error("cannot start a thread: {0}")]
-    Thread(io::Error),
-}
-
-impl From<OpenError> for RunError {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Source(error) => error.into(),
-            OpenError::Ledger(error) => error.into(),
-        }
-    }
-}
 
 /// Runs a pipeline until its source ends or it is asked to stop.
 pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {

@@ -3,10 +3,11 @@
 
 use super::beside::{self, Besides, PairKey, Registry, differences};
 use super::deliver::Delivery;
+use super::error::RunError;
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
+use super::options::Options;
 use super::plan::Plan;
 use super::reload::{Begun, Follower, Message, follow};
-use super::run::{Options, RunError};
 use crate::config::Config;
 use crate::rules::{RuleSet, Sandbox};
 use crate::source::Batch;

@@ -130,7 +130,8 @@ impl Releases {
     pub fn after(&self, change: &Change, at: &str, by: &str, why: &str) -> Result<Self, Refusal> {
         let mut next = self.clone();
         next.apply(change, at, why)?;
-        next.revision += 1;
+        next.revision =
+            self.revision.checked_add(1).ok_or_else(|| Refusal("the revision cannot count any further".to_owned()))?;
         next.change = Some(Changed {
             at: at.to_owned(),
             by: by.to_owned(),
@@ -156,7 +157,10 @@ impl Releases {
                 self.not_held(digest, *force)?;
                 self.promote(*digest, events, Guarded { promoted_at: at.to_owned(), expect_rejects: *expect_rejects })
             }
-            Change::Rollback { events } => self.roles(events)?.roll_back(events),
+            Change::Rollback { events } => {
+                self.previous_is_good(events)?;
+                self.roles(events)?.roll_back(events)
+            }
             Change::Shadow { digest, events, sample } => {
                 share("sample", *sample, *sample <= 100.0, "at most 100")?;
                 let roles = self.roles(events)?;
@@ -186,6 +190,10 @@ impl Releases {
                 None => refuse(format!("event version {events} has no release")),
             },
             Change::Trip { digest, events, since } => {
+                let is_canary = self.roles(events)?.canary.as_ref().is_some_and(|canary| canary.digest == *digest);
+                if !is_canary {
+                    self.previous_is_good(events)?;
+                }
                 let roles = self.roles(events)?;
                 if roles.canary.as_ref().is_some_and(|canary| canary.digest == *digest && canary.since == *since) {
                     roles.canary = None;
@@ -228,6 +236,18 @@ impl Releases {
         match self.release.get_mut(events) {
             Some(release) => Ok(&mut release.validator),
             None => refuse(format!("event version {events} has no release: promote a component for it first")),
+        }
+    }
+
+    /// A component that a guard took out of service does not come back unguarded.
+    fn previous_is_good(&mut self, events: &str) -> Result<(), Refusal> {
+        let previous = self.roles(events)?.previous;
+        match previous.and_then(|previous| Some((previous, self.held.get(&previous)?))) {
+            None => Ok(()),
+            Some((previous, held)) => refuse(format!(
+                "{previous}, where event version {events} would go back to, is held since {}: {}. Promote another component",
+                held.since, held.why
+            )),
         }
     }
 

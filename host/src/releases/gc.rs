@@ -38,7 +38,9 @@ impl RuleStore {
         if let Some((_, error)) = workers.unreadable.into_iter().find(|(path, _)| alive(path)) {
             return Err(error);
         }
-        let needed = needed(&self.releases()?, &self.history()?, &workers.known, keep, now);
+        let (releases, history) = (self.releases()?, self.history()?);
+        self.knows(&history, &releases, keep)?;
+        let needed = needed(&releases, &history, &workers.known, keep, now);
         let mut garbage = Vec::new();
         let root = self.directory();
         // A component before its fixtures: one that is there always has them.
@@ -64,12 +66,28 @@ impl RuleStore {
         Ok(garbage)
     }
 
+    /// Whether the history has every revision of the window: what was staged meanwhile stands beside them. Only the newest
+    /// may be missing, which the next change adds.
+    fn knows(&self, history: &[Record], releases: &Releases, keep: u64) -> Result<(), StoreError> {
+        let first = releases.revision.saturating_sub(keep).saturating_add(1);
+        let known: BTreeSet<u64> = history.iter().map(|record| record.revision).collect();
+        let missing = (first..releases.revision).take(history.len() + 1).find(|revision| !known.contains(revision));
+        let none = history.is_empty() && releases.revision > 0;
+        match missing.or(none.then_some(releases.revision)) {
+            None => Ok(()),
+            Some(revision) => Err(StoreError::Damaged {
+                path: self.history_path(),
+                what: format!("it lacks revision {revision}, so what is needed cannot be told: put it back first"),
+            }),
+        }
+    }
+
     /// Removes what nobody needs, and says what that was.
     pub fn collect(&self, keep: u64, now: Micros) -> Result<Vec<Garbage>, StoreError> {
         // Nothing is staged or promoted meanwhile, and what was staged before is in the history.
         let lock = Lock::take(self)?;
-        self.complete_history(&lock, &self.releases()?)?;
         let garbage = self.garbage(keep, now)?;
+        self.complete_history(&lock, &self.releases()?)?;
         for Garbage { path, .. } in &garbage {
             let removed = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
             match removed {

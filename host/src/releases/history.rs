@@ -118,7 +118,7 @@ impl RuleStore {
         append().map_err(StoreError::io(&path))
     }
 
-    fn history_path(&self) -> PathBuf {
+    pub(super) fn history_path(&self) -> PathBuf {
         self.directory().join("history.ndjson")
     }
 }

@@ -1,6 +1,7 @@
 //! The lock that whoever changes a rule store holds meanwhile. Readers need none: every file is replaced whole.
 
 use super::{RuleStore, StoreError};
+use crate::files;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
@@ -26,6 +27,10 @@ impl Lock {
 
     fn within(store: &Path, patience: Duration) -> Result<Self, StoreError> {
         let path = store.join("lock");
+        match files::must_be_regular(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(StoreError::Io { path, error }),
+            _ => {}
+        }
         let file = match OpenOptions::new().write(true).create(true).truncate(false).open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

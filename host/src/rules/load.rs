@@ -149,7 +149,7 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, LoadError> {
     }
     let mut bytes = Vec::new();
     // The length was a hint: a pipe has none, and a file may grow meanwhile.
-    file.take(limit + 1).read_to_end(&mut bytes)?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(LoadError::TooLarge { size: bytes.len() as u64, limit });
     }

@@ -109,3 +109,15 @@ fn fixtures_that_are_gone_or_damaged_are_named() {
     let names: Vec<String> = store.open().fixtures(&a).unwrap().into_iter().map(|fixture| fixture.name).collect();
     assert_eq!(names, ["first", "ok"]);
 }
+
+/// A store whose releases were gone began anew at revision 0, without what was held.
+#[test]
+fn a_store_whose_releases_are_gone_does_not_begin_anew() {
+    let (store, [a]) = Store::with(["a"]);
+    store.promote(a);
+    std::fs::remove_file(store.path().join("releases.toml")).unwrap();
+    for command in ["status", "rollback --events 1"] {
+        let refused = store.run(command).expect(1).stderr;
+        assert!(refused.contains("it is gone, and the history has revision 1"), "{refused}");
+    }
+}

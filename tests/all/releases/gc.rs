@@ -131,3 +131,29 @@ fn what_is_staged_while_garbage_is_collected_can_be_promoted() {
     });
     assert_eq!(store.releases().unwrap().revision, 31);
 }
+
+/// What had been staged minutes before was deleted, since the lines that say so were gone.
+#[test]
+fn without_the_history_of_the_last_revisions_nothing_is_deleted() {
+    let (store, [a, b, c]) = Store::with(["a", "b", "c"]);
+    for digest in [a, b] {
+        store.promote(digest);
+    }
+    let history = store.path().join("history.ndjson");
+    let whole = std::fs::read_to_string(&history).unwrap();
+    let without_first = whole
+        .lines()
+        .filter(|line| !line.contains("\"revision\":1"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    for cut in [Some(without_first), None] {
+        match cut {
+            Some(text) => std::fs::write(&history, text).unwrap(),
+            None => std::fs::remove_file(&history).unwrap(),
+        }
+        let refused = store.run("gc --delete").expect(1).stderr;
+        assert!(refused.contains("it lacks revision") && refused.contains("put it back first"), "{refused}");
+    }
+    std::fs::write(&history, whole).unwrap();
+    store.run("gc --delete").expect(0);
+    assert!(store.open().component(&c, u64::MAX).is_ok());
+}

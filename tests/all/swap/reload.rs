@@ -230,7 +230,7 @@ fn a_store_that_vanishes_or_is_half_written_changes_nothing() {
     fs::write(&releases, &whole[..whole.len() / 2]).unwrap();
     problem(&mut fed, "releases.toml");
     fs::remove_file(&releases).unwrap();
-    problem(&mut fed, "releases.toml is gone");
+    problem(&mut fed, "it is gone, and the history has revision 1");
     fs::write(&releases, &whole).unwrap();
     following.wait(&mut fed, |worker| worker.store_problem.is_none());
     let aside = following.pipeline.directory().join("aside");

@@ -144,7 +144,7 @@ pub fn repair(stage: &mut Stage) -> Result<()> {
 fn rolled_back(stage: &mut Stage, digest: Digest, why: &str, reason: &str) -> Result<()> {
     let (before, newest) = (stage.active()?, stage.newest_row()?);
     let (begun, fed) = (Instant::now(), stage.feeder.fed());
-    stage.operator.run(&["promote", &digest.short(), "--events", "1", "--why", why], 0)?;
+    stage.operator.run(&["promote", &digest.short(), "--events", "1", "--wait", "0 s", "--why", why], 0)?;
     let held = stage.wait("the guard", |stage| Ok(stage.operator.store.releases()?.held.get(&digest).cloned()))?;
     let (took, fed) = (begun.elapsed(), stage.feeder.fed() - fed);
     ensure!(held.why.contains(reason), "the guard's figures: {}", held.why);

@@ -162,6 +162,9 @@ impl ChangeArgs {
         } else {
             output::print(&answers.iter().map(|answer| format!("{answer}\n")).collect::<String>());
         }
+        if let Some(taken_back) = taken_back(store, change, releases.revision) {
+            return Ended::Broken(taken_back);
+        }
         match answers.iter().filter(|answer| answer.refuses()).count() {
             0 => Ended::Done,
             refusing => Ended::Broken(anyhow!(
@@ -172,6 +175,18 @@ impl ChangeArgs {
             )),
         }
     }
+}
+
+/// What to say if a guard has undone a change while its answers were waited for.
+fn taken_back(store: &RuleStore, change: &Change, revision: u64) -> Option<anyhow::Error> {
+    let now = store.releases().ok().filter(|now| now.revision > revision)?;
+    let last = now.change.filter(|last| last.action == "guard-rollback" && last.digest == change.digest())?;
+    Some(anyhow!(
+        "revision {revision} was made, and {} took it back in revision {}: {}",
+        last.by,
+        now.revision,
+        last.why
+    ))
 }
 
 /// Loads a component as a worker would, and looks whether it judges an event version.
@@ -213,4 +228,27 @@ fn said(events: &str, releases: &Releases, roles: Option<&Roles>) -> String {
         text.push_str(&format!("  {} is the canary and judges {} % of the events\n", canary.digest, canary.percent));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was told as a success: the worker served a later revision, in which the guard had taken the component out.
+    #[test]
+    fn a_change_that_a_guard_has_undone_is_no_success() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = RuleStore::at(directory.path());
+        let [good, bad] = ["good", "bad"].map(|text| store.stage(text.as_bytes(), "", "r@1.0.0", "", "", 0).unwrap());
+        let promote = |digest| Change::Promote { digest, events: "1".into(), expect_rejects: false, force: false };
+        let change = |change: &Change| store.change(change, None, "worker w", "3 faults", 0).unwrap();
+        change(&promote(good));
+        let promoted = change(&promote(bad));
+        assert!(taken_back(&store, &promote(bad), promoted.revision).is_none());
+        let since = promoted.release["1"].validator.guard.as_ref().unwrap().promoted_at.clone();
+        change(&Change::Trip { digest: bad, events: "1".into(), since });
+        let text = taken_back(&store, &promote(bad), promoted.revision).unwrap().to_string();
+        assert_eq!(text, "revision 2 was made, and worker w took it back in revision 3: 3 faults");
+        assert!(taken_back(&store, &promote(good), promoted.revision).is_none());
+    }
 }

@@ -205,3 +205,21 @@ fn shares_that_no_change_would_take_are_found() {
     roles.shadow.as_mut().unwrap().sample = f64::NAN;
     assert!(releases.problem().unwrap().contains("event version 1"));
 }
+
+/// A canary was held, and a rollback brought it back unguarded, since it was what had been active before.
+#[test]
+fn nothing_goes_back_to_a_component_that_is_held() {
+    let held =
+        after(&[promote("bad"), promote("good"), canary("bad", 1.0), trip("bad", 2), force("c"), promote("good")]);
+    assert_eq!(roles(&held).previous, Some(digest("c")));
+    let held = after(&[promote("bad"), promote("good"), canary("bad", 1.0), trip("bad", 2)]);
+    refused(&held, &rollback(), "is held since 3");
+    refused(&held, &trip("good", 1), "is held since 3");
+    assert_eq!(roles(&held).active, digest("good"));
+}
+
+#[test]
+fn the_last_revision_there_can_be_takes_no_change() {
+    let releases = Releases { revision: u64::MAX, ..Releases::default() };
+    refused(&releases, &promote("a"), "cannot count any further");
+}

@@ -1,0 +1,87 @@
+//! Why a run, or a replay, failed.
+
+use super::deliver::DeliverError;
+use super::evaluate::EvaluateError;
+use super::replay::ReplayError;
+use crate::config::ConfigError;
+use crate::ledger::LedgerError;
+use crate::source::{OpenError, SourceError};
+use crate::warehouse::WarehouseError;
+use std::io;
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something in the pipeline file, its rules or tables.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The tables have rows that a new ledger knows nothing of.
+    #[error(
+        "the ledger {ledger} is new, but table {table} has rows already: rows of this run would come on top of them. \
+         If that is wanted, say --new-ledger; if the ledger was moved, set [ledger] path"
+    )]
+    NewLedger {
+        /// The ledger's directory.
+        ledger: String,
+        /// The first table with rows.
+        table: String,
+    },
+    /// Nothing was ever committed to the ledger, so nothing can be replayed with it.
+    #[error(
+        "the ledger {ledger} is new: run the pipeline first (with --new-ledger if its ledger was lost), or, if the ledger was \
+         moved, set [ledger] path"
+    )]
+    NothingRun {
+        /// The ledger's directory.
+        ledger: String,
+    },
+    /// A replay failed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The worker was asked, and failed.
+    #[error("the worker says: {0}")]
+    Worker(String),
+    /// A request to a worker cannot be made.
+    #[error("the inbox of the ledger cannot be used: {0}")]
+    Inbox(io::Error),
+    /// Who holds the ledger does not look at its requests.
+    #[error(
+        "the ledger is held{holder}, but the request in {inbox} was not taken within {seconds} s: that is a worker which still \
+         starts, is stopped or may not read its inbox, or another replay. Try again later, or as the worker's user"
+    )]
+    NotTaken {
+        /// The inbox.
+        inbox: String,
+        /// Who holds it, where that is known.
+        holder: String,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// The ledger cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The warehouse cannot be used.
+    #[error(transparent)]
+    Warehouse(#[from] WarehouseError),
+    /// The source failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Judging failed.
+    #[error(transparent)]
+    Evaluate(#[from] EvaluateError),
+    /// Delivery failed.
+    #[error(transparent)]
+    Deliver(#[from] DeliverError),
+    /// A thread cannot be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+impl From<OpenError> for RunError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Source(error) => error.into(),
+            OpenError::Ledger(error) => error.into(),
+        }
+    }
+}
