@@ -5,6 +5,9 @@
 //! micro-batches through the ledger; [`deliver`] sends what the ledger promised until it is confirmed; [`replay`] judges again
 //! what is in quarantine.
 //!
+//! With a rule store [`reload`] follows it and swaps the rules, and [`beside`] judges the same events with other rules, for
+//! shadows, canaries and guards; `serving` holds all that judges a run.
+//!
 //! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
 
 pub mod assemble;
