@@ -1,16 +1,16 @@
 //! Sending what the ledger promised, lowest commit first, until the warehouse confirms it.
 
-use super::assemble::{Assembler, Judged};
-use super::plan::{HostTable, Plan};
+mod refused;
+mod resume;
+
+use super::plan::Plan;
 use super::retry::{Backoff, Patience, retrying};
 use crate::failpoint;
-use crate::ledger::{Frames, Ledger, LedgerError, Part, Refused, Seq};
+use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::telemetry::metrics::{Metrics, Retry};
-use crate::telemetry::tally::{CountedVersion, Tally};
-use crate::verdict::{Rejection, stage};
-use crate::warehouse::events::Resolution;
-use crate::warehouse::{AppendError, Entry, Sqlite, Tier, WarehouseError, quarantine_columns};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::telemetry::tally::Tally;
+use crate::warehouse::{AppendError, Sqlite, Tier, WarehouseError};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -79,10 +79,6 @@ pub enum DeliverError {
 }
 
 const KEPT: &str = ". Nothing is lost: the ledger holds what was read and not written, the next run sends it first";
-
-fn refusal(why: &str) -> Rejection {
-    Rejection::by_host(stage::SINK_REJECTED, "refused_by_table", why)
-}
 
 /// What the sides that send know of each other.
 #[derive(Default)]
@@ -203,105 +199,6 @@ impl Delivery {
         }
     }
 
-    /// Takes refused rows out of the entry of a replay. Their events are in quarantine already, and stay there.
-    async fn withdraw(
-        &self,
-        seq: Seq,
-        entry: &Entry,
-        rows: &[(usize, String)],
-        resolution: &Resolution,
-        refused: &mut Tally,
-    ) -> Result<(), DeliverError> {
-        let mut events = BTreeSet::new();
-        for (row, why) in rows {
-            let event = entry.rows.event(*row);
-            events.insert(event);
-            let resolved = resolution.rows.iter().find(|row| row.event == event);
-            let version = resolved.and_then(|row| row.version.as_deref());
-            // A silver row comes from a rule.
-            refused.of(CountedVersion::new(version, true)).reject(&refusal(why));
-            let message_id = resolved.map(|row| &row.message_id);
-            tracing::warn!(message_id, "the table refused a replayed row, its event stays in quarantine: {why}");
-        }
-        let indexes: Vec<usize> = rows.iter().map(|(index, _)| *index).collect();
-        let mut resolution = resolution.clone();
-        resolution.rows.retain(|row| !events.contains(&row.event));
-        let work = Arc::new((entry.rows.without(&indexes), resolution));
-        let call = move |ledger: &mut Ledger| ledger.withdraw(seq, &work.0, work.1.clone());
-        self.ledger.retrying(&self.patience, call).await?;
-        failpoint::pass(failpoint::ENTRY_REPLACED);
-        Ok(())
-    }
-
-    /// Takes refused rows out of an entry and promises their events to quarantine.
-    async fn replace(
-        &self,
-        seq: Seq,
-        entry: &Entry,
-        rows: &[(usize, String)],
-        refused: &mut Tally,
-    ) -> Result<(), DeliverError> {
-        let originals = self.ledger.retrying(&self.patience, move |ledger| ledger.originals(seq)).await?;
-        self.ensure_stream(Tier::Quarantine).await?;
-        let plan = self.plan_for_open_quarantine().await?;
-        let mut assembler = Assembler::new(&plan);
-        let mut events = Vec::new();
-        for (row, why) in rows {
-            let original = originals
-                .get(entry.rows.event(*row) as usize)
-                .ok_or_else(|| LedgerError::Damaged(format!("commit {seq} has no event for row {row}")))?;
-            let rejection = refusal(why);
-            let judged = Judged {
-                index: u32::try_from(events.len()).expect("fewer rows are refused than were sent"),
-                event: &original.event,
-                version: original.version.as_deref(),
-                rule: original.rule.as_ref().map(|(label, digest)| (label.as_ref(), digest.as_ref())),
-            };
-            assembler.quarantine(judged, &original.event.attributes_json(), &rejection);
-            refused.of(CountedVersion::new(judged.version, judged.rule.is_some())).reject(&rejection);
-            events.push(original.clone());
-            tracing::warn!(message_id = original.event.message_id, "the table refused a row: {why}");
-        }
-        let indexes: Vec<usize> = rows.iter().map(|(index, _)| *index).collect();
-        let kept = entry.rows.without(&indexes);
-        let [_, _, quarantine] = assembler.rows;
-        let tier = entry.tier;
-        let (mut originals, mut frames) = (Frames::default(), Frames::default());
-        originals.push(&events);
-        frames.push(&quarantine);
-        let layout = Arc::clone(&plan.quarantine.layout);
-        let part = Part { tier: Tier::Quarantine, layout, rows: Arc::new(quarantine), frames };
-        let work = Arc::new((kept, part, originals));
-        let call = move |ledger: &mut Ledger| {
-            let (kept, part, originals) = work.as_ref();
-            ledger.replace(&Refused { seq, tier, kept, quarantine: part, originals })
-        };
-        self.ledger.retrying(&self.patience, call).await?;
-        failpoint::pass(failpoint::ENTRY_REPLACED);
-        Ok(())
-    }
-
-    /// The plan with the quarantine table that rows are bound to now. A stream that an earlier run opened keeps its
-    /// table and columns, whatever the table or the pipeline file has become since.
-    async fn plan_for_open_quarantine(&self) -> Result<Plan, DeliverError> {
-        let mut plan = Plan::clone(&self.plan);
-        let layout =
-            self.ledger.call(|ledger| Ok(ledger.stream(Tier::Quarantine).map(|s| Arc::clone(&s.layout)))).await?;
-        if let Some(layout) = layout.filter(|layout| *layout != plan.quarantine.layout) {
-            let columns = layout.columns.iter().map(|name| {
-                let known = quarantine_columns().iter().find(|column| column.name.eq_ignore_ascii_case(name));
-                known.map(|column| column.host).ok_or_else(|| {
-                    LedgerError::Damaged(format!(
-                        "its quarantine stream has a column `{name}` that the host does not fill"
-                    ))
-                })
-            });
-            let columns = columns.collect::<Result<_, _>>()?;
-            plan.quarantine = HostTable { layout, columns };
-        }
-        Ok(plan)
-    }
-
     /// Makes sure that a target has a stream to bind rows to: made in the warehouse first, then recorded. A crash in
     /// between leaves an unused stream.
     pub async fn ensure_stream(&self, tier: Tier) -> Result<(), DeliverError> {
@@ -314,83 +211,6 @@ impl Delivery {
         let open = move |ledger: &mut Ledger| ledger.open_stream(tier, &name, Arc::clone(&layout));
         self.ledger.retrying(&self.patience, open).await?;
         failpoint::pass(failpoint::STREAM_RECORDED);
-        Ok(())
-    }
-
-    /// What every start does first: sends what an earlier run promised, on its streams, then finalizes them, so that a
-    /// worker that still thinks it owns them meets a closed door. Returns how many commits were sent.
-    pub async fn resume(&self) -> Result<u64, DeliverError> {
-        self.refuse_other_times().await?;
-        let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
-        self.deliver_all().await?;
-        // Their counts were an earlier run's.
-        self.sending.lock().await.refused.clear();
-        failpoint::pass(failpoint::UNDONE_SENT);
-        // All of them before the first is finalized: what is found here leaves everything as it is.
-        self.compare_open_streams().await?;
-        for tier in Tier::ALL {
-            let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
-            let Some(stream) = stream else { continue };
-            let rows = retrying(&self.patience, || self.warehouse.finalize_stream(&stream.name)).await?;
-            failpoint::pass(failpoint::STREAM_FINALIZED);
-            let rows = rows.unwrap_or(0);
-            if rows != stream.next_offset {
-                return Err(DeliverError::Diverged(format!(
-                    "stream {} has {rows} rows, but the ledger counts {}",
-                    stream.name, stream.next_offset
-                )));
-            }
-            self.ledger.retrying(&self.patience, move |ledger| ledger.close_stream(tier)).await?;
-            failpoint::pass(failpoint::STREAM_CLOSED);
-        }
-        self.forget_old_streams().await?;
-        Ok(undone)
-    }
-
-    /// Of the streams of earlier runs only the last of each target is of use, to be compared at the next start.
-    async fn forget_old_streams(&self) -> Result<(), DeliverError> {
-        let call = |ledger: &mut Ledger| Ok((ledger.id().to_owned(), ledger.closed_streams()?));
-        let (id, last) = self.ledger.retrying(&self.patience, call).await?;
-        let keep: Vec<String> = last.into_iter().map(|(name, _)| name).collect();
-        Ok(retrying(&self.patience, || self.warehouse.forget_streams(&id, keep.clone())).await?)
-    }
-
-    /// Before anything is sent: the warehouse must have what earlier runs wrote, and no stream of ours that we do not
-    /// know.
-    async fn refuse_other_times(&self) -> Result<(), DeliverError> {
-        let id = self.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
-        for name in retrying(&self.patience, || self.warehouse.streams_with(&id)).await? {
-            let stream = name.clone();
-            if self.ledger.retrying(&self.patience, move |ledger| ledger.is_younger(&stream)).await? {
-                return Err(DeliverError::Diverged(format!("the ledger does not know its own stream {name}")));
-            }
-        }
-        for (name, counted) in self.ledger.retrying(&self.patience, |ledger| ledger.closed_streams()).await? {
-            let rows = retrying(&self.patience, || self.warehouse.stream_rows(&name)).await?.unwrap_or(0);
-            if rows != counted {
-                let what = format!("stream {name} has {rows} rows, but the ledger counts {counted}");
-                return Err(DeliverError::Diverged(what));
-            }
-        }
-        self.compare_open_streams().await
-    }
-
-    /// An open stream has all rows that are confirmed, and none that was never bound.
-    async fn compare_open_streams(&self) -> Result<(), DeliverError> {
-        for (stream, least) in self.ledger.retrying(&self.patience, |ledger| ledger.open_streams()).await? {
-            let (name, most) = (&stream.name, stream.next_offset);
-            match retrying(&self.patience, || self.warehouse.stream_rows(name)).await? {
-                Some(rows) if (least..=most).contains(&rows) => {}
-                None if most == 0 => {}
-                rows => {
-                    let rows = rows.map_or_else(|| "is missing".to_owned(), |rows| format!("has {rows} rows"));
-                    let counted = if least == most { most.to_string() } else { format!("{least} to {most}") };
-                    return Err(DeliverError::Diverged(format!(
-                        "stream {name} {rows}, but the ledger counts {counted}"
-                    )));
-                }
-            }
-        }
         Ok(())
     }
 }

@@ -1,0 +1,86 @@
+//! What every start does before anything else.
+
+use super::super::retry::retrying;
+use super::{DeliverError, Delivery};
+use crate::failpoint;
+use crate::ledger::Ledger;
+use crate::warehouse::Tier;
+
+impl Delivery {
+    /// What every start does first: sends what an earlier run promised, on its streams, then finalizes them, so that a
+    /// worker that still thinks it owns them meets a closed door. Returns how many commits were sent.
+    pub async fn resume(&self) -> Result<u64, DeliverError> {
+        self.refuse_other_times().await?;
+        let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
+        self.deliver_all().await?;
+        // Their counts were an earlier run's.
+        self.sending.lock().await.refused.clear();
+        failpoint::pass(failpoint::UNDONE_SENT);
+        // All of them before the first is finalized: what is found here leaves everything as it is.
+        self.compare_open_streams().await?;
+        for tier in Tier::ALL {
+            let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
+            let Some(stream) = stream else { continue };
+            let rows = retrying(&self.patience, || self.warehouse.finalize_stream(&stream.name)).await?;
+            failpoint::pass(failpoint::STREAM_FINALIZED);
+            let rows = rows.unwrap_or(0);
+            if rows != stream.next_offset {
+                return Err(DeliverError::Diverged(format!(
+                    "stream {} has {rows} rows, but the ledger counts {}",
+                    stream.name, stream.next_offset
+                )));
+            }
+            self.ledger.retrying(&self.patience, move |ledger| ledger.close_stream(tier)).await?;
+            failpoint::pass(failpoint::STREAM_CLOSED);
+        }
+        self.forget_old_streams().await?;
+        Ok(undone)
+    }
+
+    /// Of the streams of earlier runs only the last of each target is of use, to be compared at the next start.
+    async fn forget_old_streams(&self) -> Result<(), DeliverError> {
+        let call = |ledger: &mut Ledger| Ok((ledger.id().to_owned(), ledger.closed_streams()?));
+        let (id, last) = self.ledger.retrying(&self.patience, call).await?;
+        let keep: Vec<String> = last.into_iter().map(|(name, _)| name).collect();
+        Ok(retrying(&self.patience, || self.warehouse.forget_streams(&id, keep.clone())).await?)
+    }
+
+    /// Before anything is sent: the warehouse must have what earlier runs wrote, and no stream of ours that we do not
+    /// know.
+    async fn refuse_other_times(&self) -> Result<(), DeliverError> {
+        let id = self.ledger.call(|ledger| Ok(ledger.id().to_owned())).await?;
+        for name in retrying(&self.patience, || self.warehouse.streams_with(&id)).await? {
+            let stream = name.clone();
+            if self.ledger.retrying(&self.patience, move |ledger| ledger.is_younger(&stream)).await? {
+                return Err(DeliverError::Diverged(format!("the ledger does not know its own stream {name}")));
+            }
+        }
+        for (name, counted) in self.ledger.retrying(&self.patience, |ledger| ledger.closed_streams()).await? {
+            let rows = retrying(&self.patience, || self.warehouse.stream_rows(&name)).await?.unwrap_or(0);
+            if rows != counted {
+                let what = format!("stream {name} has {rows} rows, but the ledger counts {counted}");
+                return Err(DeliverError::Diverged(what));
+            }
+        }
+        self.compare_open_streams().await
+    }
+
+    /// An open stream has all rows that are confirmed, and none that was never bound.
+    async fn compare_open_streams(&self) -> Result<(), DeliverError> {
+        for (stream, least) in self.ledger.retrying(&self.patience, |ledger| ledger.open_streams()).await? {
+            let (name, most) = (&stream.name, stream.next_offset);
+            match retrying(&self.patience, || self.warehouse.stream_rows(name)).await? {
+                Some(rows) if (least..=most).contains(&rows) => {}
+                None if most == 0 => {}
+                rows => {
+                    let rows = rows.map_or_else(|| "is missing".to_owned(), |rows| format!("has {rows} rows"));
+                    let counted = if least == most { most.to_string() } else { format!("{least} to {most}") };
+                    return Err(DeliverError::Diverged(format!(
+                        "stream {name} {rows}, but the ledger counts {counted}"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
