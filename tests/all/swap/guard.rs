@@ -119,6 +119,11 @@ fn a_trip_takes_effect_although_the_newest_revision_is_refused() {
     let silver = following.silver();
     assert!(silver.len() >= before + 10);
     assert_eq!(silver.last().unwrap()["rule_digest"], active.to_string());
+    // Nor does the next start serve it, although it cannot build the newest revision either.
+    let mut fed = following.start();
+    let worker = following.wait(&mut fed, |worker| worker.refused.is_some());
+    assert_eq!(worker.event_versions["1"].roles["active"].digest, active);
+    fed.finish().expect(0);
 }
 
 /// Weeks later another mix of events would roll a good rule back to one that nobody remembers.

@@ -300,7 +300,10 @@ impl Following {
         match plan_for(&self.config, &rules, &inspect(&self.config)) {
             Ok((plan, _)) => {
                 self.publish(rules, plan);
+                // A start that cannot build the newest revision must not serve it again.
+                self.saved.releases = Some(served.clone());
                 self.state.served = served;
+                self.keep();
                 self.say(true);
             }
             Err(error) => tracing::error!("the component before it cannot serve in its place: {error}"),
