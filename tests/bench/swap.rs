@@ -86,12 +86,13 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Result<()> {
     let (mut with, mut without, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
     let mut medians = [Vec::new(), Vec::new()];
     let mut swaps = 0;
-    // A smoke run is over within a second.
-    let (events, slice) = if effort.rounds < 5 { (effort.events * 20, SLICE / 10) } else { (effort.events * 2, SLICE) };
+    // A smoke run has shorter slices, and is over within seconds.
+    let (events, slice) = if effort.rounds < 5 { (effort.events * 30, SLICE / 5) } else { (effort.events * 2, SLICE) };
     for _ in 0..effort.rounds {
         let round = under_load(events, slice)?;
-        medians[0].push(percentile(&round.with, 50)?);
-        medians[1].push(percentile(&round.without, 50)?);
+        // A short round on a busy machine may have no micro-batch of one kind.
+        medians[0].extend(percentile(&round.with, 50));
+        medians[1].extend(percentile(&round.without, 50));
         with.extend(round.with);
         without.extend(round.without);
         latencies.push(round.latency);
