@@ -42,7 +42,7 @@ pub(super) fn list(args: &ListArgs) -> Ended {
             Ended::Done
         }
         Ok((groups, rows)) => {
-            output::print(&output::harmless(&as_text(&groups, &rows)));
+            output::print(&as_text(&groups, &rows));
             Ended::Done
         }
         Err(error) => ended(error),

@@ -54,7 +54,7 @@ pub(super) fn replay(args: &ReplayArgs) -> Ended {
     });
     match result {
         Ok(report) if args.json => output::json(&report),
-        Ok(report) => output::print(&output::harmless(&as_text(&report))),
+        Ok(report) => output::print(&as_text(&report)),
         Err(RunError::Config(error)) => return Ended::Refused(layers.locate(error).into()),
         Err(error @ RunError::NothingRun { .. }) => return Ended::Refused(error.into()),
         Err(RunError::Replay(error)) if error.is_refusal() => return Ended::Refused(error.into()),

@@ -33,7 +33,7 @@ pub(super) fn show(args: &ShowArgs) -> Ended {
     match table.newest_rows(&filter, 1).map(|mut rows| rows.pop()) {
         Ok(Some(row)) if args.raw => output::bytes(&row.event.payload),
         Ok(Some(row)) if args.json => output::json(&whole(&row)),
-        Ok(Some(row)) => output::print(&output::harmless(&as_text(&row))),
+        Ok(Some(row)) => output::print(&as_text(&row)),
         Ok(None) => return Ended::Refused(anyhow!("there is no row {} in quarantine", args.id)),
         Err(error) => return ended(error),
     }

@@ -2,11 +2,12 @@
 //! store's newest revision is bad, and the components it took out of service by itself.
 
 use super::super::beside::PairKey;
+use crate::files::Prepared;
 use crate::releases::worker::Pin;
 use crate::releases::{Change, Releases};
 use crate::rules::set::BesideKind;
 use serde::{Deserialize, Serialize};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 const FILE: &str = "rules.json";
@@ -83,14 +84,11 @@ impl Saved {
     /// Writes the file: it is old or new, never half. Only pins are worth the wait for the disk: what was served last
     /// matters at a start whose revision is bad as well.
     pub(super) fn write(&self, ledger: &Path) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(ledger)?;
-        serde_json::to_writer(&mut file, self)?;
-        file.flush()?;
+        let file = Prepared::new(&ledger.join(FILE), &serde_json::to_vec(self)?)?;
         if !self.pins.is_empty() {
-            file.as_file().sync_all()?;
+            file.sync()?;
         }
-        file.persist(ledger.join(FILE))?;
-        Ok(())
+        file.put()
     }
 
     /// Releases with the pins laid over them. A pin whose component is no longer in service there is over, and dropped.
