@@ -9,7 +9,7 @@
 //!
 //! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`] ← [`rules`], [`source`], [`ledger`],
 //! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`diff`], [`admin`] ← [`cli`]. Only [`rules`] names
-//! wasmtime.
+//! wasmtime; only [`google`], [`source::pubsub`] and [`warehouse::bigquery`] name crates of Google's services.
 
 pub mod admin;
 pub mod cli;
@@ -20,12 +20,14 @@ pub mod event;
 pub mod failpoint;
 pub mod files;
 pub mod fixtures;
+pub mod google;
 pub mod ledger;
 pub mod pipeline;
 pub mod releases;
 pub mod row;
 pub mod rules;
 pub mod source;
+pub mod stop;
 pub mod telemetry;
 pub mod time;
 pub mod verdict;

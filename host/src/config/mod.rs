@@ -3,12 +3,16 @@
 //! `layers` lays overlays and `--set` over the file and remembers where each key came from; `raw` is the file as
 //! written, unknown keys refused; `validate` turns it into types that need no further checks.
 
+mod dedup;
+mod google;
 mod layers;
 mod problem;
 mod raw;
 pub(crate) mod units;
 mod validate;
 
+pub use dedup::{DedupBy, DedupConfig, OnConflict};
+pub use google::{BigqueryConfig, PubsubConfig};
 pub use layers::{Layers, key_path};
 pub use problem::{ConfigError, Problem};
 pub use validate::default_cache;
@@ -16,7 +20,7 @@ pub use validate::default_cache;
 use crate::rules::guard::GuardLimits;
 use crate::rules::set::{By, Routing};
 use crate::rules::{Limits, judge::Isolation};
-use crate::warehouse::HostColumn;
+use crate::warehouse::{HostColumn, sqlite};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -47,6 +51,10 @@ pub struct Config {
     pub warehouse: WarehouseConfig,
     /// The ledger's directory.
     pub ledger: PathBuf,
+    /// What is done about events that a producer sent twice; none without `[dedup]`.
+    pub dedup: Option<DedupConfig>,
+    /// How long what was taken may take to be finished after the worker was asked to stop.
+    pub drain_timeout: Duration,
     /// The admin endpoint, if there is one.
     pub admin: Option<AdminConfig>,
     /// Raw events, if they are written here.
@@ -72,17 +80,20 @@ pub enum SourceConfig {
         /// How events stand in it.
         format: Format,
     },
+    /// A Pub/Sub subscription, pulled until the worker is asked to stop.
+    Pubsub(PubsubConfig),
 }
 
 impl SourceConfig {
-    /// How events stand in it.
+    /// How events stand in it. In a message stands a payload as it is.
     pub const fn format(&self) -> Format {
         match self {
             Self::File { format, .. } | Self::Stdin { format } => *format,
+            Self::Pubsub(_) => Format::Lines,
         }
     }
 
-    /// What rows call it: `file:` and the name of the file, or `stdin`.
+    /// What rows call it: `file:` and the name of the file, `stdin`, or the full name of the subscription.
     pub fn name(&self) -> String {
         match self {
             Self::File { path, .. } => {
@@ -92,6 +103,7 @@ impl SourceConfig {
                 )
             }
             Self::Stdin { .. } => "stdin".to_owned(),
+            Self::Pubsub(config) => config.subscription.clone(),
         }
     }
 }
@@ -199,6 +211,35 @@ pub enum WarehouseConfig {
         /// How long retryable failures are retried before the run gives up.
         give_up_after: Duration,
     },
+    /// BigQuery.
+    Bigquery(BigqueryConfig),
+}
+
+impl WarehouseConfig {
+    /// How long retryable failures are retried before the run gives up.
+    pub const fn give_up_after(&self) -> Duration {
+        match self {
+            Self::Sqlite { give_up_after, .. } => *give_up_after,
+            Self::Bigquery(config) => config.give_up_after,
+        }
+    }
+
+    /// The key that problems with it as a whole are told of.
+    pub const fn key(&self) -> &'static str {
+        match self {
+            Self::Sqlite { .. } => "warehouse.sqlite.path",
+            Self::Bigquery(_) => "warehouse.bigquery",
+        }
+    }
+
+    /// A table's name as the warehouse has it: the last part in SQLite, all three in BigQuery.
+    pub fn table_name(&self, table: &str) -> String {
+        match self {
+            Self::Sqlite { .. } => sqlite::table_name(table).to_owned(),
+            Self::Bigquery(config) if table.split('.').count() < 3 => format!("{}.{table}", config.project),
+            Self::Bigquery(_) => table.to_owned(),
+        }
+    }
 }
 
 /// The admin endpoint.
@@ -224,6 +265,12 @@ pub struct TierConfig {
     pub table: String,
     /// Whether it is made if missing.
     pub create: Create,
+    /// The TIMESTAMP or DATE column it is partitioned by. Values of silver's must lie between 10 years ago and a year ahead.
+    pub partition_by: Option<String>,
+    /// The columns its rows are sorted by where the warehouse sorts them, at most four.
+    pub cluster_by: Vec<String>,
+    /// What a table that is made says of itself.
+    pub description: Option<String>,
 }
 
 /// The table of accepted rows.
@@ -231,8 +278,6 @@ pub struct TierConfig {
 pub struct SilverConfig {
     /// The table.
     pub tier: TierConfig,
-    /// The column it is partitioned by: its values must lie between 10 years ago and a year ahead.
-    pub partition_by: Option<String>,
     /// Columns the host fills.
     pub host_columns: BTreeMap<String, HostColumn>,
 }

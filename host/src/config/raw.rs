@@ -21,6 +21,7 @@ pub(super) struct RawConfig {
     pub warehouse: RawWarehouse,
     #[serde(default)]
     pub ledger: RawLedger,
+    pub dedup: Option<RawDedup>,
     pub admin: Option<RawAdmin>,
     pub bronze: Option<RawTier>,
     pub silver: RawSilver,
@@ -52,6 +53,14 @@ pub(super) struct RawStdin {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawPubsub {
     pub subscription: String,
+    pub streams: Option<usize>,
+    pub workers: Option<usize>,
+    pub max_outstanding_messages: Option<usize>,
+    pub max_outstanding_bytes: Option<String>,
+    pub endpoint: Option<String>,
+    pub credentials: Option<String>,
+    #[serde(default)]
+    pub allow_plaintext: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -129,6 +138,7 @@ pub(super) struct RawBatch {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawRun {
     pub threads: Option<usize>,
+    pub drain_timeout: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -149,6 +159,41 @@ pub(super) struct RawSqlite {
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawBigquery {
     pub project: String,
+    pub commit_interval: Option<String>,
+    pub request_timeout: Option<String>,
+    pub give_up_after: Option<String>,
+    pub endpoint: Option<String>,
+    pub storage_endpoint: Option<String>,
+    pub credentials: Option<String>,
+    #[serde(default)]
+    pub allow_plaintext: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawDedup {
+    pub by: RawDedupBy,
+    pub horizon: Option<String>,
+    pub on_conflict: Option<String>,
+    pub expected_rate: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "\"payload\", \"message_id\", { attribute = \"…\" }, { field = \"/…\" } or { columns = [\"…\"] }"
+)]
+pub(super) enum RawDedupBy {
+    Name(String),
+    Key(RawDedupKey),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawDedupKey {
+    pub attribute: Option<String>,
+    pub field: Option<String>,
+    pub columns: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -170,6 +215,10 @@ pub(super) struct RawAdmin {
 pub(super) struct RawTier {
     pub table: String,
     pub create: Option<String>,
+    pub partition_by: Option<String>,
+    #[serde(default)]
+    pub cluster_by: Vec<String>,
+    pub description: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -179,6 +228,9 @@ pub(super) struct RawSilver {
     pub create: Option<String>,
     pub write: Option<String>,
     pub partition_by: Option<String>,
+    #[serde(default)]
+    pub cluster_by: Vec<String>,
+    pub description: Option<String>,
     #[serde(default)]
     pub host_columns: BTreeMap<String, String>,
 }

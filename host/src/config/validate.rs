@@ -2,6 +2,8 @@
 
 mod admin;
 mod check;
+mod dedup;
+mod google;
 mod rules;
 mod tables;
 #[cfg(test)]
@@ -50,10 +52,11 @@ impl Check {
         let cache = raw.rules.cache.clone();
         let rules = self.rules(raw.rules);
         let default = BatchConfig::default();
+        let max_age = self.max_age(&raw.batch, raw.warehouse.bigquery.as_ref());
         let batch = BatchConfig {
             max_events: self.positive("batch.max_events", raw.batch.max_events, default.max_events),
             max_bytes: self.bounded_size("batch.max_bytes", raw.batch.max_bytes.as_deref(), default.max_bytes),
-            max_age: self.duration("batch.max_age", raw.batch.max_age.as_deref(), default.max_age),
+            max_age,
         };
         if batch.max_events > MAX_EVENTS {
             self.refuse::<()>("batch.max_events", format!("must be at most {MAX_EVENTS}"));
@@ -63,14 +66,25 @@ impl Check {
             self.refuse::<()>("run.threads", format!("must be at most {MAX_THREADS}"));
         }
         let warehouse = self.warehouse(raw.warehouse);
+        let dedup = raw.dedup.and_then(|dedup| self.dedup(dedup));
+        let drain_timeout =
+            self.duration("run.drain_timeout", raw.run.drain_timeout.as_deref(), Duration::from_secs(30));
         let admin = raw.admin.and_then(|admin| self.admin(&admin));
         let bronze = raw.bronze.map(|tier| self.tier("bronze", tier));
         let quarantine = self.tier("quarantine", raw.quarantine);
-        let silver_tier = self.tier("silver", RawTier { table: raw.silver.table, create: raw.silver.create });
+        let silver_tier = self.tier(
+            "silver",
+            RawTier {
+                table: raw.silver.table,
+                create: raw.silver.create,
+                partition_by: raw.silver.partition_by,
+                cluster_by: raw.silver.cluster_by,
+                description: raw.silver.description,
+            },
+        );
         if let Some(write) = raw.silver.write.filter(|write| write != "append") {
             self.refuse::<()>("silver.write", format!("{write:?} is not served; this version writes \"append\""));
         }
-        let partition_by = raw.silver.partition_by.and_then(|column| self.column("silver.partition_by", column));
         let host_columns = self.host_columns(raw.silver.host_columns);
         self.distinct(
             bronze.as_ref().and_then(Option::as_ref),
@@ -97,12 +111,14 @@ impl Check {
             batch,
             threads: NonZeroUsize::new(threads)?,
             warehouse,
+            dedup,
+            drain_timeout,
             admin,
             bronze: match bronze {
                 Some(tier) => Some(tier?),
                 None => None,
             },
-            silver: SilverConfig { tier: silver_tier?, partition_by, host_columns },
+            silver: SilverConfig { tier: silver_tier?, host_columns },
             quarantine: quarantine?,
         })
     }
@@ -126,14 +142,7 @@ impl Check {
                 let format = self.format("source.stdin.format", stdin.format.as_deref());
                 Some(SourceConfig::Stdin { format: format? })
             }
-            (None, None, Some(pubsub)) => self.refuse(
-                "source.pubsub",
-                format!(
-                    "this version reads files and standard input, not {}: lay an overlay with [source.file] over the \
-                     pipeline (--with local.toml)",
-                    pubsub.subscription
-                ),
-            ),
+            (None, None, Some(pubsub)) => Some(SourceConfig::Pubsub(self.pubsub(pubsub)?)),
             _ => self.refuse("source", "give exactly one of source.file, source.stdin, source.pubsub"),
         }
     }
@@ -175,20 +184,14 @@ impl Check {
                 let give_up_after = self.duration(key, sqlite.give_up_after.as_deref(), Duration::from_mins(5));
                 Some(WarehouseConfig::Sqlite { path: sqlite.path.into(), give_up_after })
             }
-            (None, Some(bigquery)) => self.refuse(
-                "warehouse.bigquery",
-                format!(
-                    "this version writes to SQLite, not to project {}: lay an overlay with [warehouse.sqlite] over the \
-                     pipeline (--with local.toml)",
-                    bigquery.project
-                ),
-            ),
+            (None, Some(bigquery)) => Some(WarehouseConfig::Bigquery(self.bigquery(bigquery)?)),
             _ => self.refuse("warehouse", "give exactly one of warehouse.sqlite, warehouse.bigquery"),
         }
     }
 }
 
-/// Beside the SQLite file, named for the pipeline: several pipelines may share a warehouse.
+/// Beside the SQLite file, named for the pipeline: several pipelines may share a warehouse. Of BigQuery in the working
+/// directory.
 fn default_ledger(warehouse: &WarehouseConfig, name: &str) -> PathBuf {
     match warehouse {
         WarehouseConfig::Sqlite { path, .. } => {
@@ -196,6 +199,7 @@ fn default_ledger(warehouse: &WarehouseConfig, name: &str) -> PathBuf {
             file.push(format!(".{name}.ledger"));
             file.into()
         }
+        WarehouseConfig::Bigquery(_) => Path::new(".preflight").join(name),
     }
 }
 

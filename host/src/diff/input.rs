@@ -3,8 +3,9 @@
 use crate::config::{BatchConfig, SourceConfig};
 use crate::event::Event;
 use crate::source::{self, Batch, OpenError, SourceError};
+use crate::stop::Stop;
 use crate::time::SystemClock;
-use crate::warehouse::events::{EventsError, Filter, Page, RowId};
+use crate::warehouse::events::{EventsError, Filter, Page, RowId, StoredEvents as _};
 use crate::warehouse::sqlite::{EventTable, table_name};
 use crate::warehouse::{Sqlite, WarehouseError};
 use std::borrow::Cow;
@@ -12,7 +13,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// What a SQLite database begins with (sqlite.org/fileformat.html, 1.3).
 const SQLITE: &[u8; 16] = b"SQLite format 3\0";
@@ -102,8 +102,9 @@ fn read(source: &SourceConfig, batch: BatchConfig, max_payload: usize) -> Result
         return Err(InputError::Database(path.clone()));
     }
     let settings = source::Settings { source: source.clone(), batch, max_payload, clock: Arc::new(SystemClock) };
-    let opened = source::open(settings, |_| Ok(None))?;
-    let mut running = opened.start(Arc::new(AtomicBool::new(false))).map_err(InputError::Thread)?;
+    // A file or standard input, whose opening waits for nothing.
+    let opened = futures::executor::block_on(source::open(settings, |_| Ok(None)))?;
+    let mut running = opened.start(Stop::default()).map_err(InputError::Thread)?;
     Ok(Box::new(std::iter::from_fn(move || running.batches.blocking_recv().map(|batch| Ok(whole(batch?))))))
 }
 

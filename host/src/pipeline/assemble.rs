@@ -10,7 +10,6 @@ use crate::rules::{Manifest, Rule};
 use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::time::{DAY, Micros};
 use crate::verdict::{Rejection, Verdict, stage};
-use crate::warehouse::sqlite::encode;
 use crate::warehouse::{HostColumn, RowSet, Source, Tier};
 use std::borrow::Cow;
 
@@ -166,9 +165,10 @@ impl<'a> Assembler<'a> {
             partition_in_range(&silver.layout.columns[index], value(index), judged.event.received_time)?;
         }
         let rows = &mut self.rows[Tier::Silver as usize];
-        rows.push(judged.index, self.plan.max_row, |bytes| encode(bytes, (0..sources.len()).map(value))).map_err(
-            |size| sink("row_too_large", format!("the row has {size} bytes, the limit is {}", self.plan.max_row)),
-        )
+        rows.push(judged.index, self.plan.max_row, |bytes| silver.layout.encode(bytes, (0..sources.len()).map(value)))
+            .map_err(|size| {
+                sink("row_too_large", format!("the row has {size} bytes, the limit is {}", self.plan.max_row))
+            })
     }
 }
 
@@ -217,7 +217,9 @@ fn host_row(
     table: &HostTable,
     context: &Context<'_>,
 ) -> Result<(), usize> {
-    rows.push(index, limit, |bytes| encode(bytes, table.columns.iter().map(|column| context.value(*column))))
+    rows.push(index, limit, |bytes| {
+        table.layout.encode(bytes, table.columns.iter().map(|column| context.value(*column)))
+    })
 }
 
 fn sink(code: &'static str, reason: String) -> Rejection {
@@ -262,7 +264,7 @@ mod tests {
     use super::super::plan::Silver;
     use super::*;
     use crate::row::{Column, ColumnType};
-    use crate::warehouse::Layout;
+    use crate::warehouse::{Encoding, Layout};
     use bytes::Bytes;
     use std::collections::BTreeMap;
     use std::sync::Arc;
@@ -271,7 +273,11 @@ mod tests {
     #[test]
     fn a_row_out_of_the_tables_range_is_no_accepted_one() {
         let layout = |columns: &[&str]| {
-            Arc::new(Layout { table: "t".into(), columns: columns.iter().map(|c| (*c).into()).collect() })
+            Arc::new(Layout {
+                table: "t".into(),
+                columns: columns.iter().map(|c| (*c).into()).collect(),
+                encoding: Encoding::Cells,
+            })
         };
         let mut plan = Plan {
             bronze: None,

@@ -9,7 +9,7 @@ use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::telemetry::metrics::{Metrics, Retry};
 use crate::telemetry::tally::Tally;
-use crate::warehouse::{AppendError, Sqlite, Tier, WarehouseError};
+use crate::warehouse::{AppendError, Tier, Warehouse, WarehouseError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -95,7 +95,7 @@ pub struct Delivery {
     /// What was promised.
     pub ledger: SharedLedger,
     /// Where it goes.
-    pub warehouse: Sqlite,
+    pub warehouse: Arc<dyn Warehouse>,
     /// How quarantine rows are made of refused events.
     pub plan: Arc<Plan>,
     /// How long failures that may pass are waited for.
@@ -110,7 +110,13 @@ pub struct Delivery {
 
 impl Delivery {
     /// A delivery of what this ledger promises.
-    pub fn new(ledger: Ledger, warehouse: Sqlite, plan: Arc<Plan>, patience: Patience, metrics: Metrics) -> Self {
+    pub fn new(
+        ledger: Ledger,
+        warehouse: Arc<dyn Warehouse>,
+        plan: Arc<Plan>,
+        patience: Patience,
+        metrics: Metrics,
+    ) -> Self {
         let (making_streams, sending) = (Arc::default(), Arc::default());
         Self { ledger: SharedLedger::new(ledger), warehouse, plan, patience, making_streams, sending, metrics }
     }
@@ -206,7 +212,7 @@ impl Delivery {
         let missing = self.ledger.call(move |ledger| Ok(ledger.stream(tier).is_none())).await?;
         let Some(layout) = self.plan.layout(tier).filter(|_| missing).cloned() else { return Ok(()) };
         let name = self.ledger.retrying(&self.patience, move |ledger| ledger.new_stream_name(tier)).await?;
-        retrying(&self.patience, || self.warehouse.create_stream(&name, &layout.table)).await?;
+        let name = retrying(&self.patience, || self.warehouse.create_stream(&name, &layout.table)).await?;
         failpoint::pass(failpoint::STREAM_CREATED);
         let open = move |ledger: &mut Ledger| ledger.open_stream(tier, &name, Arc::clone(&layout));
         self.ledger.retrying(&self.patience, open).await?;

@@ -8,6 +8,7 @@ use crate::ledger::LedgerError;
 use crate::source::{OpenError, SourceError};
 use crate::warehouse::WarehouseError;
 use std::io;
+use std::time::Duration;
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +73,12 @@ pub enum RunError {
     /// Delivery failed.
     #[error(transparent)]
     Deliver(#[from] DeliverError),
+    /// It was asked to stop, and what it had taken was not finished in time.
+    #[error(
+        "asked to stop, and what was taken was not finished within {0:?}: messages were given back, and what the ledger \
+         holds is sent by the next run"
+    )]
+    NotDrained(Duration),
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),

@@ -8,7 +8,7 @@ use crate::ledger::{Frames, Original, Part};
 use crate::rules::compare::Opinion;
 use crate::rules::judge::Isolation;
 use crate::rules::{Judge, JudgePool, Limits, RuleSet, Sandbox, Served, fault::SandboxError};
-use crate::source::Batch;
+use crate::source::{Batch, Leases};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::tally::Tally;
 use crate::verdict::Rejection;
@@ -49,6 +49,8 @@ pub struct Evaluated {
     pub tally: Tally,
     /// The source's position.
     pub position: Option<(String, String)>,
+    /// Our hold on the messages.
+    pub leases: Leases,
     /// When it was submitted.
     pub submitted: Instant,
     /// The revision of the rules that judged it, if they are from a store.
@@ -93,7 +95,7 @@ impl Evaluators {
         batch: Batch,
         context: &Context,
     ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
-        let Batch { events, position } = batch;
+        let Batch { events, position, leases } = batch;
         let (context, submitted) = (context.clone(), Instant::now());
         // Ends with the last part.
         let timer = Arc::new(self.metrics.batch(&events));
@@ -104,7 +106,7 @@ impl Evaluators {
         });
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
-            join(&context, outputs, position, submitted)
+            join(&context, outputs, position, leases, submitted)
         }
     }
 }
@@ -113,6 +115,7 @@ fn join(
     context: &Context,
     outputs: Vec<Result<Output, SandboxError>>,
     position: Option<(String, String)>,
+    leases: Leases,
     submitted: Instant,
 ) -> Result<Evaluated, EvaluateError> {
     let mut outputs = outputs.into_iter();
@@ -144,7 +147,7 @@ fn join(
         })
         .collect();
     let revision = context.rules.revision();
-    Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position, submitted, revision })
+    Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position, leases, submitted, revision })
 }
 
 fn evaluate(

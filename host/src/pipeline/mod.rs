@@ -27,8 +27,9 @@ pub mod run;
 mod serving;
 mod threads;
 
+pub use crate::stop::Stop;
 pub use error::RunError;
-pub use options::{Options, Stop};
+pub use options::Options;
 pub use prepare::{Prepared, prepare, refusals};
 pub use report::Report;
 pub use run::run;

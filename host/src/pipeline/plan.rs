@@ -3,14 +3,13 @@
 //! Rows are laid out for the table, not for a rule's manifest: rules of several event versions share one table and one
 //! stream. A column that no rule fills is left out of the rows, so the table's own default holds.
 
-use crate::config::{Config, Create, Problem, TierConfig, key_path};
+use crate::config::{Config, Create, Problem, TierConfig, WarehouseConfig, key_path};
 use crate::digest::Digest;
 use crate::row::{Column, ColumnType};
 use crate::rules::{Manifest, Rule, RuleSet, Served};
-use crate::warehouse::sqlite::table_name;
 use crate::warehouse::{
-    HostColumn, HostTableColumn, Layout, NewTable, Source, TableColumn, Tier, bronze_columns, quarantine_columns,
-    resolution_columns,
+    Encoding, HostColumn, HostTableColumn, Layout, NewTable, Source, TableColumn, Tier, bronze_columns,
+    quarantine_columns, resolution_columns,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,7 +71,7 @@ pub fn plan(
     rules: &RuleSet,
     live: impl Fn(&str) -> Option<Vec<TableColumn>>,
 ) -> Result<(Plan, Vec<NewTable>), Vec<Problem>> {
-    let mut planner = Planner { problems: Vec::new(), new: Vec::new() };
+    let mut planner = Planner { warehouse: &config.warehouse, problems: Vec::new(), new: Vec::new() };
     let bronze = config.bronze.as_ref().map(|tier| planner.host_table("bronze", tier, bronze_columns(), &[], &live));
     let quarantine =
         planner.host_table("quarantine", &config.quarantine, quarantine_columns(), resolution_columns(), &live);
@@ -93,14 +92,24 @@ pub fn plan(
     }
 }
 
-struct Planner {
+struct Planner<'a> {
+    warehouse: &'a WarehouseConfig,
     problems: Vec<Problem>,
     new: Vec<NewTable>,
 }
 
-impl Planner {
+impl Planner<'_> {
     fn refuse(&mut self, key: impl Into<String>, what: impl Into<String>) {
         self.problems.push(Problem::new(key, what));
+    }
+
+    /// The layout of a table, without columns yet.
+    fn layout(&self, table: &str) -> Layout {
+        let encoding = match self.warehouse {
+            WarehouseConfig::Sqlite { .. } => Encoding::Cells,
+            WarehouseConfig::Bigquery(_) => Encoding::Proto(Vec::new()),
+        };
+        Layout { table: self.warehouse.table_name(table), columns: Vec::new(), encoding }
     }
 
     /// The columns of a tier's table: as it is, or as it will be made.
@@ -117,7 +126,7 @@ impl Planner {
         if config.create == Create::Never {
             let what = format!(
                 "table {} does not exist: make it, or let it be made with create = \"if_needed\"",
-                table_name(&config.table)
+                self.warehouse.table_name(&config.table)
             );
             self.refuse(format!("{tier}.table"), what);
             return None;
@@ -133,7 +142,13 @@ impl Planner {
                 has_default: false,
             })
             .collect();
-        self.new.push(NewTable { name: config.table.clone(), columns });
+        self.new.push(NewTable {
+            name: config.table.clone(),
+            columns,
+            partition_by: config.partition_by.clone(),
+            cluster_by: config.cluster_by.clone(),
+            description: config.description.clone(),
+        });
         Some(made)
     }
 
@@ -150,7 +165,7 @@ impl Planner {
         let created = known.iter().map(HostTableColumn::created);
         let created = created.chain(empty.iter().map(|(name, kind)| Column::new(*name, *kind, true)));
         let table = self.table(tier, config, |_| created.collect(), live)?;
-        let mut layout = Layout { table: table_name(&config.table).to_owned(), columns: Vec::new() };
+        let mut layout = self.layout(&config.table);
         let mut columns = Vec::new();
         for column in &table {
             let Some(ours) = known.iter().find(|ours| ours.name.eq_ignore_ascii_case(&column.name)) else {
@@ -166,7 +181,7 @@ impl Planner {
                     format!("column `{}` is NOT NULL, but not every event has a value for it", column.name),
                 );
             }
-            layout.columns.push(column.name.clone());
+            layout.add(column);
             columns.push(ours.host);
         }
         for ours in known.iter().filter(|ours| ours.required) {
@@ -208,7 +223,7 @@ impl Planner {
             self.rule_fills(&key, &served.rule, &table, &manifests, &silver.host_columns);
         }
         self.host_fits(&table, &silver.host_columns, &silver.tier.table);
-        let mut layout = Layout { table: table_name(&silver.tier.table).to_owned(), columns: Vec::new() };
+        let mut layout = self.layout(&silver.tier.table);
         let mut by_rule: BTreeMap<Digest, Vec<Source>> =
             rules.served().map(|(_, served)| (served.rule.digest, Vec::new())).collect();
         for column in &table {
@@ -229,9 +244,9 @@ impl Planner {
                     sources.push(source);
                 }
             }
-            layout.columns.push(column.name.clone());
+            layout.add(column);
         }
-        let partition = silver.partition_by.as_ref().and_then(|name| {
+        let partition = silver.tier.partition_by.as_ref().and_then(|name| {
             let host = host_column(&silver.host_columns, name);
             self.partition(name, &layout, &manifests, host)
         });
@@ -309,7 +324,7 @@ impl Planner {
             }
         }
         for missing in host.keys().filter(|name| !table.iter().any(|c| c.name.eq_ignore_ascii_case(name))) {
-            let what = format!("table {} has no such column", table_name(silver));
+            let what = format!("table {} has no such column", self.warehouse.table_name(silver));
             self.refuse(key_path(&["silver", "host_columns", missing]), what);
         }
     }

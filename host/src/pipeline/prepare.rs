@@ -3,12 +3,10 @@
 use super::beside::differences;
 use super::loading;
 use super::plan::{Plan, plan};
-use crate::config::{Config, ConfigError, Problem, RulesFrom, SourceConfig, WarehouseConfig};
+use crate::config::{Config, ConfigError, Problem, RulesFrom, SourceConfig};
 use crate::releases::{Releases, RuleStore};
 use crate::rules::{RuleSet, Sandbox};
-use crate::warehouse::sqlite::table_name;
-use crate::warehouse::{LiveTable, NewTable, Sqlite, TableColumn, WarehouseError};
-use std::collections::HashMap;
+use crate::warehouse::{self, LiveTables, NewTable, WarehouseError};
 use std::sync::Arc;
 
 /// A pipeline that passed every check.
@@ -23,8 +21,8 @@ pub struct Prepared {
     pub new_tables: Vec<NewTable>,
 }
 
-/// What is known of the live tables: none without a database.
-pub(super) type Live = Result<Option<Vec<LiveTable>>, WarehouseError>;
+/// What is known of the live tables.
+pub(super) type Live = Result<LiveTables, WarehouseError>;
 
 /// Loads the rules and holds them against the live tables. Changes nothing but the code cache.
 pub fn prepare(config: &Config) -> Result<Prepared, ConfigError> {
@@ -48,8 +46,12 @@ pub fn refusals(config: &Config) -> Option<ConfigError> {
 
 /// The live tables, or why they cannot be read.
 pub(super) fn inspect(config: &Config) -> Live {
-    let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
-    Sqlite::inspect(path)
+    let tiers = [config.bronze.as_ref(), Some(&config.silver.tier), Some(&config.quarantine)];
+    let mut tables: Vec<&str> = tiers.into_iter().flatten().map(|tier| tier.table.as_str()).collect();
+    if let RulesFrom::Store(_) = config.rules.from {
+        tables.push(&config.rules.shadow.table);
+    }
+    warehouse::inspect(&config.warehouse, &tables)
 }
 
 /// The releases of the rule store, if the rules are from one.
@@ -80,17 +82,14 @@ pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releas
 
 /// Holds rules against the live tables.
 pub(super) fn plan_for(config: &Config, rules: &RuleSet, live: &Live) -> Result<(Plan, Vec<NewTable>), ConfigError> {
-    let live = live.as_ref().map_err(|error| Problem::new("warehouse.sqlite.path", error.to_string()))?;
-    let tables: HashMap<String, &Vec<TableColumn>> =
-        live.iter().flatten().map(|(name, columns)| (name.to_ascii_lowercase(), columns)).collect();
-    let find = |name: &str| tables.get(&table_name(name).to_ascii_lowercase()).map(|columns| (*columns).clone());
+    let live = live.as_ref().map_err(|error| Problem::new(config.warehouse.key(), error.to_string()))?;
     if let RulesFrom::Store(_) = config.rules.from
-        && let Some(columns) = tables.get(&table_name(&config.rules.shadow.table).to_ascii_lowercase())
+        && let Some(columns) = live.get(&config.rules.shadow.table)
         && let Some(problem) = differences::unfit(&config.rules.shadow.table, columns)
     {
         return Err(problem.into());
     }
-    plan(config, rules, find).map_err(ConfigError)
+    plan(config, rules, |name| live.get(name).cloned()).map_err(ConfigError)
 }
 
 /// A file that cannot be opened is told before anything else is done.

@@ -17,20 +17,21 @@ use super::replay::serve::{Requests, Server};
 use super::report::Report;
 use super::retry::{Patience, retrying};
 use super::serving::Serving;
-use crate::config::{Config, WarehouseConfig};
+use crate::config::Config;
 use crate::failpoint;
 use crate::ledger::inbox::Inbox;
 use crate::ledger::{Ledger, Seq};
-use crate::source::{self, Settings};
+use crate::source::{self, Leases, Settings};
+use crate::stop::Stop;
 use crate::telemetry::status::State;
 use crate::telemetry::tally::Tally;
-use crate::warehouse::Sqlite;
+use crate::warehouse::{self, Warehouse};
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Micro-batches that are judged at the same time.
@@ -41,8 +42,7 @@ const UNDELIVERED: usize = 4;
 /// Runs a pipeline until its source ends or it is asked to stop.
 pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {
     let started = Instant::now();
-    let WarehouseConfig::Sqlite { path, give_up_after } = &config.warehouse;
-    let patience = Patience::new(*give_up_after, &options.metrics, &options.status);
+    let patience = Patience::new(config.warehouse.give_up_after(), &options.metrics, &options.status);
     let live = match retrying(&patience, async || inspect(config)).await {
         // Another program holds it: that is no mistake in the pipeline file.
         Err(error) if error.retryable => return Err(error.into()),
@@ -50,11 +50,11 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     };
     source_exists(config)?;
     let (Prepared { sandbox, rules, plan, new_tables }, begun) = begin(config, &live)?;
-    let warehouse = retrying(&patience, async || Sqlite::open(path)).await?;
+    let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
     let identity = warehouse.identity();
     let ledger = retrying(&patience, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
     if ledger.is_new() && !options.new_ledger {
-        refuse_old_rows(config, &ledger, &warehouse, &patience).await?;
+        refuse_old_rows(config, &ledger, warehouse.as_ref(), &patience).await?;
     }
     for table in new_tables {
         retrying(&patience, || warehouse.create_table(table.clone())).await?;
@@ -65,7 +65,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         max_payload: config.max_payload,
         clock: Arc::clone(&options.clock),
     };
-    let source = retrying(&patience, async || source::open(settings(), |key| ledger.position(key))).await?;
+    let source = retrying(&patience, || source::open(settings(), |key| ledger.position(key))).await?;
     let plan = Arc::new(plan);
     let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), patience, options.metrics.clone());
     let resumed = delivery.resume().await?;
@@ -75,7 +75,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     options.status.serves(rules.revision(), report::serving(&rules));
     let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
     let requests = requests(config, &serving, &delivery, options);
-    let driven = drive(source, &serving, &delivery, options).await;
+    let driven = drive(source, &serving, &delivery, config.drain_timeout, options).await;
     let requested = requests.end().await;
     serving.finish().await;
     let (tally, complete) = driven?;
@@ -100,7 +100,7 @@ fn requests(config: &Config, serving: &Serving, delivery: &Delivery, options: &O
 async fn refuse_old_rows(
     config: &Config,
     ledger: &Ledger,
-    warehouse: &Sqlite,
+    warehouse: &dyn Warehouse,
     patience: &Patience,
 ) -> Result<(), RunError> {
     let tables = [config.bronze.as_ref(), Some(&config.silver.tier), Some(&config.quarantine)];
@@ -121,17 +121,19 @@ async fn drive(
     source: source::Opened,
     serving: &Serving,
     delivery: &Delivery,
+    drain_timeout: Duration,
     options: &Options,
 ) -> Result<(Tally, bool), RunError> {
-    let stop_reading = Arc::new(AtomicBool::new(false));
-    let mut source = source.start(Arc::clone(&stop_reading)).map_err(RunError::Thread)?;
+    let stop_reading = Stop::default();
+    let mut source = source.start(stop_reading.clone()).map_err(RunError::Thread)?;
     options.metrics.reading(Arc::clone(&source.progress));
     options.status.state(State::Running);
-    let (commits, queue) = mpsc::channel::<(Seq, Tally)>(UNDELIVERED);
-    let delivering = tokio::spawn(deliver_all(delivery.clone(), queue));
+    let (commits, queue) = mpsc::channel::<Commit>(UNDELIVERED);
+    let mut delivering = tokio::spawn(deliver_all(delivery.clone(), queue));
     let mut judging = FuturesOrdered::new();
     let (mut reading, mut stopping, mut cut_short) = (true, false, false);
     let mut source_error = None;
+    let mut drained = pin!(drained(options.stop.clone(), drain_timeout));
     let outcome = loop {
         if !reading && judging.is_empty() {
             break Ok(());
@@ -142,8 +144,9 @@ async fn drive(
                 stopping = true;
                 options.status.state(State::Stopping);
                 cut_short = reading;
-                stop_reading.store(true, Ordering::Relaxed);
+                stop_reading.request();
             }
+            () = &mut drained => break Err(RunError::NotDrained(drain_timeout)),
             Some(judged) = judging.next() => match commit(judged, delivery, &commits).await {
                 Ok(true) => {}
                 // Delivery has failed and says why below.
@@ -164,19 +167,42 @@ async fn drive(
         }
     };
     drop(commits);
-    let delivered = delivering.await.map_err(|error| RunError::Thread(io::Error::other(error)))?;
+    let delivered = tokio::select! {
+        biased;
+        delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
+        () = &mut drained => Err(RunError::NotDrained(drain_timeout)),
+    };
+    // What is held is given back.
+    delivering.abort();
+    drop((judging, source.batches));
+    if let Some(ending) = source.ending {
+        ending.await;
+    }
     outcome?;
     delivered?;
     source_error.map_or(Ok((options.metrics.tally(), !cut_short)), |error| Err(error.into()))
+}
+
+/// A commit that waits for its delivery.
+struct Commit {
+    seq: Seq,
+    tally: Tally,
+    leases: Leases,
+}
+
+/// Returns when what was taken before it was asked to stop should be finished.
+async fn drained(stop: Stop, timeout: Duration) {
+    stop.wait().await;
+    tokio::time::sleep(timeout).await;
 }
 
 /// Commits a judged micro-batch to the ledger. False if delivery no longer takes commits.
 async fn commit(
     judged: Result<Evaluated, EvaluateError>,
     delivery: &Delivery,
-    commits: &mpsc::Sender<(Seq, Tally)>,
+    commits: &mpsc::Sender<Commit>,
 ) -> Result<bool, RunError> {
-    let Evaluated { parts, originals, tally, position, submitted, revision } = judged?;
+    let Evaluated { parts, originals, tally, position, leases, submitted, revision } = judged?;
     let events = tally.read;
     failpoint::pass(failpoint::BATCH_JUDGED);
     // Bounded memory: nothing is committed that delivery has no room for.
@@ -194,18 +220,20 @@ async fn commit(
     let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
     failpoint::pass(failpoint::LEDGER_COMMITTED);
     delivery.metrics.committed(committing.elapsed());
-    room.send((seq, tally));
+    room.send(Commit { seq, tally, leases });
     let micros = u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX);
     tracing::debug!(target: "preflight::batch", seq, events, revision, micros, "committed");
     Ok(true)
 }
 
-/// Delivers commits as they come, and what refused rows added at the end. Counts the events whose rows are durable.
-async fn deliver_all(delivery: Delivery, mut queue: mpsc::Receiver<(Seq, Tally)>) -> Result<(), DeliverError> {
-    while let Some((seq, mut tally)) = queue.recv().await {
+/// Delivers commits as they come, and what refused rows added at the end. Counts the events whose rows are durable, and
+/// only then lets go of the messages they came in.
+async fn deliver_all(delivery: Delivery, mut queue: mpsc::Receiver<Commit>) -> Result<(), DeliverError> {
+    while let Some(Commit { seq, mut tally, leases }) = queue.recv().await {
         let refused = delivery.deliver(seq).await?;
         tally.refuse(&refused);
         delivery.metrics.durable(&tally);
+        leases.ack().await;
     }
     delivery.deliver_all().await?;
     Ok(())

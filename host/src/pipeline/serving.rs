@@ -132,7 +132,7 @@ impl Following {
         };
         let (follower, current) = Follower::start(settings, (messages, inbox)).map_err(RunError::Thread)?;
         let (pipeline, table) = (config.name.clone(), config.rules.shadow.table.clone());
-        let writing = differences::write(delivery.warehouse.clone(), pipeline, table, findings);
+        let writing = differences::write(Arc::clone(&delivery.warehouse), pipeline, table, findings);
         let following = Self { besides: Arc::new(besides), follower, differences: tokio::spawn(writing) };
         Ok((following, current))
     }

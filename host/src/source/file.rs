@@ -2,12 +2,13 @@
 
 use super::lines::{Line, Splitter};
 use super::position::{self, FilePosition, Found};
-use super::{Batch, OpenError, Progress, Settings, SourceError, envelope};
+use super::{Batch, Leases, OpenError, Progress, Settings, SourceError, envelope};
 use crate::config::Format;
 use crate::digest::Running;
 use crate::event::{Event, KEPT};
 use crate::ledger::LedgerError;
 use crate::rules::convert::REASON;
+use crate::stop::Stop;
 use crate::time::{Micros, from_system};
 use crate::verdict::{Rejection, clip, stage};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,7 +18,7 @@ use std::io::{self, Seek};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often a reader that waits for input looks whether it should stop.
@@ -136,9 +137,9 @@ impl Reader {
         &mut self,
         settings: &Settings,
         progress: &Progress,
-        stop: &AtomicBool,
+        stop: &Stop,
     ) -> Result<Option<Batch>, SourceError> {
-        if self.remembered.is_some() && stop.load(Ordering::Relaxed) {
+        if self.remembered.is_some() && stop.requested() {
             return Ok(None);
         }
         let mut events: Vec<Event> = Vec::new();
@@ -154,7 +155,7 @@ impl Reader {
                 },
                 None if self.failed.is_some() => break,
                 None => {
-                    if stop.load(Ordering::Relaxed) {
+                    if stop.requested() {
                         self.ended = self.remembered.is_none();
                         if self.ended {
                             continue;
@@ -193,7 +194,7 @@ impl Reader {
                 None => Ok(None),
             };
         }
-        Ok(Some(Batch { events, position: self.position() }))
+        Ok(Some(Batch { events, position: self.position(), leases: Leases::default() }))
     }
 
     /// Waits for input and reads once, noting the end. False if nothing came.
@@ -333,7 +334,7 @@ mod tests {
     }
 
     fn next(reader: &mut Reader, settings: &Settings) -> Result<Option<Vec<Event>>, SourceError> {
-        let batch = reader.next_batch(settings, &Progress::default(), &AtomicBool::new(false));
+        let batch = reader.next_batch(settings, &Progress::default(), &Stop::default());
         batch.map(|batch| batch.map(|batch| batch.events))
     }
 

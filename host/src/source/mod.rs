@@ -1,27 +1,35 @@
-//! Where events come from. A source runs on its own thread and sends micro-batches through a bounded channel, so a
-//! slow warehouse stops the reading and memory stays bounded.
+//! Where events come from. A source runs on its own and sends micro-batches through a bounded channel, so a slow warehouse
+//! stops the reading and memory stays bounded.
 
 mod envelope;
 mod file;
+mod leases;
 mod lines;
 mod position;
+pub mod pubsub;
+
+pub use leases::Leases;
 
 use crate::config::{BatchConfig, SourceConfig};
 use crate::event::Event;
+use crate::stop::Stop;
 use crate::time::Clock;
+use futures::future::BoxFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use tokio::sync::mpsc;
 
 /// Events that are judged and committed together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Batch {
     /// The events, in the order of the source.
     pub events: Vec<Event>,
     /// Where the source stands behind them: a key and the position, for the ledger.
     pub position: Option<(String, String)>,
+    /// Our hold on the messages they came in, until all that becomes of them is durable.
+    pub leases: Leases,
 }
 
 /// Why a source ended early.
@@ -42,6 +50,16 @@ pub enum SourceError {
         path: PathBuf,
         /// Why.
         error: String,
+    },
+    /// The subscription cannot be pulled from.
+    #[error("subscription {subscription}: {error}")]
+    Pubsub {
+        /// Its full name.
+        subscription: String,
+        /// Why.
+        error: String,
+        /// Whether it may pass by itself.
+        retryable: bool,
     },
 }
 
@@ -68,15 +86,16 @@ pub struct Settings {
 }
 
 /// Opens a source where the ledger says it stands. `position` is asked with the source's key.
-pub fn open(
+pub async fn open(
     settings: Settings,
     position: impl FnOnce(&str) -> Result<Option<String>, crate::ledger::LedgerError>,
 ) -> Result<Opened, OpenError> {
-    let reader = match &settings.source {
-        SourceConfig::File { path, .. } => file::Reader::file(path, &settings, position)?,
-        SourceConfig::Stdin { .. } => file::Reader::stdin(&settings)?,
+    let kind = match &settings.source {
+        SourceConfig::File { path, .. } => Kind::Reader(file::Reader::file(path, &settings, position)?),
+        SourceConfig::Stdin { .. } => Kind::Reader(file::Reader::stdin(&settings)?),
+        SourceConfig::Pubsub(config) => Kind::Subscription(pubsub::Subscription::open(config).await?),
     };
-    Ok(Opened { reader, settings })
+    Ok(Opened { kind, settings })
 }
 
 /// Why a source cannot be opened.
@@ -92,8 +111,15 @@ pub enum OpenError {
 
 /// A source that was opened and has not started.
 pub struct Opened {
-    reader: file::Reader,
+    kind: Kind,
     settings: Settings,
+}
+
+enum Kind {
+    /// A file or a stream of bytes, read on a thread.
+    Reader(file::Reader),
+    /// A subscription.
+    Subscription(pubsub::Subscription),
 }
 
 /// A source that runs. Dropping `batches` ends it.
@@ -102,17 +128,23 @@ pub struct Running {
     pub batches: mpsc::Receiver<Result<Batch, SourceError>>,
     /// How far it is.
     pub progress: Arc<Progress>,
+    /// What it still has to do when nothing is held any more, such as giving messages back.
+    pub ending: Option<BoxFuture<'static, ()>>,
 }
 
 impl Opened {
-    /// Starts reading on a thread. When `stop` is set the source ends with what it has read.
-    pub fn start(self, stop: Arc<AtomicBool>) -> std::io::Result<Running> {
+    /// Starts reading. When it is asked to stop the source ends with what it has read.
+    pub fn start(self, stop: Stop) -> std::io::Result<Running> {
+        let Self { kind, settings } = self;
+        let mut reader = match kind {
+            Kind::Reader(reader) => reader,
+            Kind::Subscription(subscription) => return subscription.start(settings, stop),
+        };
         // Two: one is judged while the next is read.
         let (sender, batches) = mpsc::channel(2);
         let progress = Arc::new(Progress::default());
         let shown = Arc::clone(&progress);
         thread::Builder::new().name("source".into()).spawn(move || {
-            let Self { mut reader, settings } = self;
             loop {
                 let batch = reader.next_batch(&settings, &shown, &stop).transpose();
                 let Some(batch) = batch else { return };
@@ -122,6 +154,6 @@ impl Opened {
                 }
             }
         })?;
-        Ok(Running { batches, progress })
+        Ok(Running { batches, progress, ending: None })
     }
 }

@@ -206,6 +206,27 @@ pub struct Resolved {
     pub version: Option<String>,
 }
 
+/// The rows of a table as the events they were made of. Calls wait for the warehouse.
+pub trait StoredEvents: Send {
+    /// Why events of this quarantine table cannot be replayed, if they cannot.
+    fn not_replayable(&self) -> Option<NotReplayable>;
+
+    /// Refuses a filter that asks for a column which is not there.
+    fn takes(&self, filter: &Filter) -> Result<(), EventsError>;
+
+    /// Where the table ends now: rows that come later have a higher number, or are not read. [`RowId::MIN`] if there is none.
+    fn newest(&self) -> Result<RowId, EventsError>;
+
+    /// The next rows that fit, in the order of their numbers. None are left when it is empty.
+    fn page(&self, filter: &Filter, page: Page) -> Result<Vec<StoredEvent>, EventsError>;
+
+    /// The newest rows that fit, newest first.
+    fn newest_rows(&self, filter: &Filter, rows: usize) -> Result<Vec<StoredEvent>, EventsError>;
+
+    /// How the rows that fit failed, most first.
+    fn groups(&self, filter: &Filter) -> Result<Vec<Group>, EventsError>;
+}
+
 /// Why events cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventsError {
@@ -228,6 +249,9 @@ pub enum EventsError {
         /// The column.
         column: &'static str,
     },
+    /// The warehouse is one whose events cannot be read back.
+    #[error("events in {0} cannot be read back by this version")]
+    NotServed(&'static str),
     /// The database fails.
     #[error(transparent)]
     Warehouse(#[from] WarehouseError),

@@ -1,15 +1,23 @@
-//! Where rows go: the contract of an append target, and SQLite, which implements it.
+//! Where rows go: the contract of a [`Warehouse`], and the two that keep it, BigQuery and SQLite.
 //!
 //! An append names a stream and an offset. A repeat of an offset is refused as already there, a gap as out of range,
 //! a finalized stream refuses everything: BigQuery's committed streams work so, and SQLite does the same with a
 //! `preflight_streams` table in the rows' transaction.
 
+pub mod bigquery;
 mod columns;
+mod contract;
 pub mod events;
+mod layout;
+mod open;
 mod rows;
 pub mod sqlite;
 
+pub use bigquery::BigQuery;
 pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns, resolution_columns};
+pub use contract::{StreamRows, Warehouse};
+pub use layout::{Encoding, Layout};
+pub use open::{LiveTables, inspect, open, quarantine};
 pub use rows::RowSet;
 pub use sqlite::Sqlite;
 
@@ -57,7 +65,7 @@ pub struct TableColumn {
     pub name: String,
     /// The type as the table declares it, for messages.
     pub declared: String,
-    /// The types of values it can hold without loss.
+    /// The types of values it can hold without loss, its own first.
     pub holds: Vec<crate::row::ColumnType>,
     /// Whether it may be null.
     pub nullable: bool,
@@ -75,6 +83,19 @@ pub struct NewTable {
     pub name: String,
     /// Its columns, in order.
     pub columns: Vec<Column>,
+    /// The TIMESTAMP or DATE column whose days are its partitions, where the warehouse has partitions.
+    pub partition_by: Option<String>,
+    /// The columns its rows are sorted by, where the warehouse sorts them.
+    pub cluster_by: Vec<String>,
+    /// What it is, for people.
+    pub description: Option<String>,
+}
+
+impl NewTable {
+    /// A table that is neither partitioned nor clustered.
+    pub fn plain(name: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self { name: name.into(), columns, partition_by: None, cluster_by: Vec::new(), description: None }
+    }
 }
 
 /// Rows bound to a place in a stream.
@@ -90,15 +111,6 @@ pub struct Entry {
     pub rows: Arc<RowSet>,
     /// The table and columns the rows were encoded for.
     pub layout: Arc<Layout>,
-}
-
-/// The table a row set is for, and the columns its values stand in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Layout {
-    /// Name of the table as the warehouse has it.
-    pub table: String,
-    /// Names of the columns, in the order of the values.
-    pub columns: Vec<String>,
 }
 
 /// How an append that left its rows in the table ended.

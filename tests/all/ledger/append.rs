@@ -51,7 +51,7 @@ fn entry(table: &str, first_offset: u64, ids: &[i64]) -> Entry {
     for (event, id) in (0..).zip(ids) {
         rows.push(event, usize::MAX, |bytes| encode(bytes, [ValueRef::Int64(*id)])).unwrap();
     }
-    let layout = Arc::new(Layout { table: table.into(), columns: vec!["id".into()] });
+    let layout = Arc::new(Layout { table: table.into(), columns: vec!["id".into()], encoding: Encoding::Cells });
     Entry { tier: Tier::Silver, stream: "s".into(), first_offset, rows: Arc::new(rows), layout }
 }
 
@@ -230,8 +230,7 @@ async fn two_workers_that_make_the_same_table_get_along_and_a_different_one_is_t
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("w.db");
     let (one, two) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
-    let table =
-        |column: &str| NewTable { name: "d.t".to_owned(), columns: vec![Column::new(column, ColumnType::Text, false)] };
+    let table = |column: &str| NewTable::plain("d.t", vec![Column::new(column, ColumnType::Text, false)]);
     one.create_table(table("a")).await.unwrap();
     two.create_table(table("a")).await.unwrap();
     let error = two.create_table(table("b")).await.unwrap_err().to_string();

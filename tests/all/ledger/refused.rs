@@ -75,7 +75,8 @@ async fn commit_batches(pipeline: &Pipeline) {
     for (batch, kinds) in BATCHES.into_iter().enumerate() {
         let lines: String = kinds.split(' ').enumerate().map(|(at, kind)| line(kind, batch * 10 + at)).collect();
         let events = events::from_lines(&format!("batch-{batch}"), &lines);
-        let judged = evaluators.submit(Batch { events, position: None }, &context).await.unwrap();
+        let judged =
+            evaluators.submit(Batch { events, position: None, leases: Leases::default() }, &context).await.unwrap();
         for part in judged.parts.iter().filter(|part| !part.rows.is_empty()) {
             delivery.ensure_stream(part.tier).await.unwrap();
         }

@@ -5,10 +5,10 @@ mod replay;
 mod show;
 
 use super::{Ended, PipelineArgs};
-use crate::config::{Config, WarehouseConfig};
+use crate::config::Config;
 use crate::time::{Micros, parse_rfc3339};
-use crate::warehouse::events::{EventsError, Filter, NotReplayable, RowId};
-use crate::warehouse::sqlite::EventTable;
+use crate::warehouse;
+use crate::warehouse::events::{EventsError, Filter, NotReplayable, RowId, StoredEvents};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -47,15 +47,14 @@ struct Whose {
 
 impl Whose {
     /// The quarantine table of the pipeline.
-    fn table(&self) -> Result<EventTable, Ended> {
+    fn table(&self) -> Result<Box<dyn StoredEvents>, Ended> {
         let (config, _) = self.pipeline.load(&self.file).map_err(|error| Ended::Refused(error.into()))?;
         open(&config).map_err(ended)
     }
 }
 
-fn open(config: &Config) -> Result<EventTable, EventsError> {
-    let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
-    Ok(EventTable::quarantine(path, &config.quarantine.table)?.of(&config.name))
+fn open(config: &Config) -> Result<Box<dyn StoredEvents>, EventsError> {
+    warehouse::quarantine(&config.warehouse, &config.quarantine.table, &config.name)
 }
 
 /// Why the events of a pipeline's quarantine cannot be replayed. None as well where there is no table that could be asked.

@@ -19,7 +19,13 @@ impl Check {
             }
         };
         self.table(&format!("{tier}.table"), &raw.table)?;
-        Some(TierConfig { table: raw.table, create })
+        let partition_by = raw.partition_by.and_then(|column| self.column(&format!("{tier}.partition_by"), column));
+        let key = format!("{tier}.cluster_by");
+        if raw.cluster_by.len() > 4 {
+            self.refuse::<()>(&key, "at most four columns");
+        }
+        let cluster_by = raw.cluster_by.into_iter().filter_map(|column| self.column(&key, column)).collect();
+        Some(TierConfig { table: raw.table, create, partition_by, cluster_by, description: raw.description })
     }
 
     /// Whether a name can be a table's.

@@ -4,7 +4,8 @@
 use super::queue::Finding;
 use crate::config::Problem;
 use crate::row::{Column, ColumnType, Row, Value};
-use crate::warehouse::{NewTable, Sqlite, TableColumn};
+use crate::warehouse::{NewTable, TableColumn, Warehouse};
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// Rows written at once.
@@ -25,7 +26,7 @@ fn table(name: &str) -> NewTable {
         text("old_verdict"),
         text("new_verdict"),
     ];
-    NewTable { name: name.to_owned(), columns }
+    NewTable::plain(name, columns)
 }
 
 /// What is wrong with a table of that name which is there already.
@@ -41,7 +42,12 @@ pub fn unfit(name: &str, live: &[TableColumn]) -> Option<Problem> {
 }
 
 /// Writes findings as they come, until nobody sends any more.
-pub async fn write(warehouse: Sqlite, pipeline: String, name: String, mut findings: mpsc::UnboundedReceiver<Finding>) {
+pub async fn write(
+    warehouse: Arc<dyn Warehouse>,
+    pipeline: String,
+    name: String,
+    mut findings: mpsc::UnboundedReceiver<Finding>,
+) {
     let table = table(&name);
     let mut some = Vec::with_capacity(AT_ONCE);
     let mut failing = false;

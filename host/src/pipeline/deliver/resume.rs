@@ -4,7 +4,8 @@ use super::super::retry::retrying;
 use super::{DeliverError, Delivery};
 use crate::failpoint;
 use crate::ledger::Ledger;
-use crate::warehouse::Tier;
+use crate::warehouse::{StreamRows, Tier};
+use std::ops::RangeInclusive;
 
 impl Delivery {
     /// What every start does first: sends what an earlier run promised, on its streams, then finalizes them, so that a
@@ -23,12 +24,8 @@ impl Delivery {
             let Some(stream) = stream else { continue };
             let rows = retrying(&self.patience, || self.warehouse.finalize_stream(&stream.name)).await?;
             failpoint::pass(failpoint::STREAM_FINALIZED);
-            let rows = rows.unwrap_or(0);
-            if rows != stream.next_offset {
-                return Err(DeliverError::Diverged(format!(
-                    "stream {} has {rows} rows, but the ledger counts {}",
-                    stream.name, stream.next_offset
-                )));
+            if !self.agrees(rows, stream.next_offset..=stream.next_offset) {
+                return Err(diverged(&stream.name, rows, &stream.next_offset.to_string()));
             }
             self.ledger.retrying(&self.patience, move |ledger| ledger.close_stream(tier)).await?;
             failpoint::pass(failpoint::STREAM_CLOSED);
@@ -56,10 +53,9 @@ impl Delivery {
             }
         }
         for (name, counted) in self.ledger.retrying(&self.patience, |ledger| ledger.closed_streams()).await? {
-            let rows = retrying(&self.patience, || self.warehouse.stream_rows(&name)).await?.unwrap_or(0);
-            if rows != counted {
-                let what = format!("stream {name} has {rows} rows, but the ledger counts {counted}");
-                return Err(DeliverError::Diverged(what));
+            let rows = retrying(&self.patience, || self.warehouse.stream_rows(&name)).await?;
+            if !self.agrees(rows, counted..=counted) {
+                return Err(diverged(&name, rows, &counted.to_string()));
             }
         }
         self.compare_open_streams().await
@@ -69,18 +65,29 @@ impl Delivery {
     async fn compare_open_streams(&self) -> Result<(), DeliverError> {
         for (stream, least) in self.ledger.retrying(&self.patience, |ledger| ledger.open_streams()).await? {
             let (name, most) = (&stream.name, stream.next_offset);
-            match retrying(&self.patience, || self.warehouse.stream_rows(name)).await? {
-                Some(rows) if (least..=most).contains(&rows) => {}
-                None if most == 0 => {}
-                rows => {
-                    let rows = rows.map_or_else(|| "is missing".to_owned(), |rows| format!("has {rows} rows"));
-                    let counted = if least == most { most.to_string() } else { format!("{least} to {most}") };
-                    return Err(DeliverError::Diverged(format!(
-                        "stream {name} {rows}, but the ledger counts {counted}"
-                    )));
-                }
+            let rows = retrying(&self.patience, || self.warehouse.stream_rows(name)).await?;
+            if !self.agrees(rows, least..=most) {
+                let counted = if least == most { most.to_string() } else { format!("{least} to {most}") };
+                return Err(diverged(name, rows, &counted));
             }
         }
         Ok(())
     }
+
+    /// Whether a stream has as many rows as the ledger counts. A warehouse that forgets streams says nothing by that.
+    fn agrees(&self, rows: StreamRows, counted: RangeInclusive<u64>) -> bool {
+        match rows {
+            StreamRows::Rows(rows) => counted.contains(&rows),
+            StreamRows::Unknown => true,
+            StreamRows::Missing => *counted.end() == 0 || self.warehouse.stream_lifetime().is_some(),
+        }
+    }
+}
+
+fn diverged(stream: &str, rows: StreamRows, counted: &str) -> DeliverError {
+    let has = match rows {
+        StreamRows::Rows(rows) => format!("has {rows} rows"),
+        StreamRows::Unknown | StreamRows::Missing => "is missing".to_owned(),
+    };
+    DeliverError::Diverged(format!("stream {stream} {has}, but the ledger counts {counted}"))
 }

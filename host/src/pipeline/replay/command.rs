@@ -3,7 +3,7 @@
 use super::report::ReplayReport;
 use super::serve::{Answer, Request};
 use super::{Means, Progress, Quarantine, Replay, Wanted};
-use crate::config::{Config, WarehouseConfig};
+use crate::config::Config;
 use crate::ledger::inbox::{Asked, Inbox};
 use crate::ledger::{Ledger, LedgerError};
 use crate::pipeline::deliver::Delivery;
@@ -15,7 +15,7 @@ use crate::pipeline::retry::{MayPass as _, Patience, retrying};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::status::Board;
 use crate::time::Clock;
-use crate::warehouse::Sqlite;
+use crate::warehouse;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,13 +32,12 @@ pub async fn replay(
     clock: &Arc<dyn Clock>,
     waiting: impl FnOnce(&str),
 ) -> Result<ReplayReport, RunError> {
-    let WarehouseConfig::Sqlite { path, give_up_after } = &config.warehouse;
     let board = Board::new([config.name.as_str()], clock);
     let (metrics, status) = &board.pipelines()[0];
-    let patience = Patience::new(*give_up_after, metrics, status);
+    let patience = Patience::new(config.warehouse.give_up_after(), metrics, status);
     // Refused at once, whoever would do it.
     let mut replay = Replay::open(Quarantine::of(config), wanted, false).await?;
-    let warehouse = retrying(&patience, async || Sqlite::open(path)).await?;
+    let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
     let open = async || Ledger::open(&config.ledger, &config.name, warehouse.identity());
     let ledger = match retrying(&patience, open).await {
         Ok(ledger) => ledger,

@@ -18,17 +18,16 @@ use crate::config::{BatchConfig, Config, WarehouseConfig};
 use crate::event::Event;
 use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Original, Part};
-use crate::source::Batch;
+use crate::source::{Batch, Leases};
 use crate::telemetry::tally::Tally;
 use crate::time::{Clock, Micros};
+use crate::warehouse::events::StoredEvents;
 use crate::warehouse::events::{EventsError, Filter, NotReplayable, Page, Resolution, Resolved, RowId, StoredEvent};
-use crate::warehouse::sqlite::{EventTable, table_name};
-use crate::warehouse::{Tier, WarehouseError};
+use crate::warehouse::{self, Tier, WarehouseError};
 use report::ReplayReport;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is to be replayed, and who asks for it.
@@ -90,7 +89,7 @@ impl ReplayError {
 /// Where a pipeline's quarantine is, and how much of it is taken at once.
 #[derive(Debug, Clone)]
 pub struct Quarantine {
-    path: PathBuf,
+    warehouse: WarehouseConfig,
     table: String,
     pipeline: String,
     batch: BatchConfig,
@@ -99,9 +98,8 @@ pub struct Quarantine {
 impl Quarantine {
     /// That of a pipeline.
     pub fn of(config: &Config) -> Self {
-        let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
         Self {
-            path: path.clone(),
+            warehouse: config.warehouse.clone(),
             table: config.quarantine.table.clone(),
             pipeline: config.name.clone(),
             batch: config.batch,
@@ -123,7 +121,7 @@ pub struct Means<'a> {
 
 /// A replay under way.
 pub struct Replay {
-    table: Arc<Mutex<EventTable>>,
+    table: Arc<Mutex<Box<dyn StoredEvents>>>,
     name: String,
     pipeline: String,
     filter: Filter,
@@ -135,11 +133,11 @@ pub struct Replay {
 impl Replay {
     /// Opens the quarantine and refuses what cannot be replayed. Rows that come later than its beginning are not taken.
     pub async fn open(quarantine: Quarantine, wanted: Wanted, dry_run: bool) -> Result<Self, ReplayError> {
-        let Quarantine { path, table: name, pipeline, batch } = quarantine;
+        let Quarantine { warehouse, table: name, pipeline, batch } = quarantine;
         let Wanted { filter, by, begun } = wanted;
         let filter = Filter { resolved: false, ..filter };
         blocking(move || {
-            let table = EventTable::quarantine(&path, &name)?.of(&pipeline);
+            let table = warehouse::quarantine(&warehouse, &name, &pipeline)?;
             if let Some(problem) = table.not_replayable() {
                 return Err(ReplayError::NotReplayable(problem));
             }
@@ -153,7 +151,7 @@ impl Replay {
                 },
             };
             let page = Page { after, until, rows: batch.max_events, bytes: batch.max_bytes };
-            let name = table_name(&name).to_owned();
+            let name = warehouse.table_name(&name);
             Ok(Self { table: Arc::new(Mutex::new(table)), name, pipeline, filter, by, page, report })
         })
         .await
@@ -202,7 +200,8 @@ impl Replay {
         // In bronze it is since it was received; and what was rejected once would not compare rules on the same traffic.
         let plan = Plan { bronze: None, ..Plan::clone(&means.context.plan) };
         let context = Context { plan: Arc::new(plan), pairs: Arc::default(), ..means.context.clone() };
-        let judged = means.evaluators.submit(Batch { events, position: None }, &context).await?;
+        let judged =
+            means.evaluators.submit(Batch { events, position: None, leases: Leases::default() }, &context).await?;
         failpoint::pass(failpoint::BATCH_JUDGED);
         let mut tally = judged.tally.clone();
         if let Some(delivery) = means.delivery {

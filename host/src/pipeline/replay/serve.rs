@@ -8,7 +8,7 @@ use crate::ledger::LedgerError;
 use crate::ledger::inbox::{Inbox, Taken};
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::evaluate::{Context, Evaluators};
-use crate::pipeline::options::Stop;
+use crate::stop::Stop;
 use crate::time::Clock;
 use serde::{Deserialize, Serialize};
 use std::io;

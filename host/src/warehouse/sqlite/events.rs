@@ -2,7 +2,9 @@
 //!
 //! The connection is its own and reads only: a worker that writes to the database is not held up.
 
-use super::super::events::{EventsError, Filter, Group, Lack, Meta, NotReplayable, Page, RowId, StoredEvent};
+use super::super::events::{
+    EventsError, Filter, Group, Lack, Meta, NotReplayable, Page, RowId, StoredEvent, StoredEvents,
+};
 use super::super::{TableColumn, WarehouseError, quarantine_columns, resolution_columns};
 use super::{BUSY, not_opened, plain, schema};
 use crate::event::Event;
@@ -60,6 +62,73 @@ pub struct EventTable {
     pipeline: Option<String>,
 }
 
+impl StoredEvents for EventTable {
+    fn not_replayable(&self) -> Option<NotReplayable> {
+        let (mut why, mut statements) = (Vec::new(), Vec::new());
+        let mut missing = Vec::new();
+        for name in REPLAY {
+            let kind = kind(name);
+            match self.column(name) {
+                None => {
+                    missing.push(format!("`{name}`"));
+                    statements.push(schema::add_column(&self.table, name, kind));
+                }
+                Some(column) if !column.holds.contains(&kind) => {
+                    why.push(format!("column `{name}` is declared {}, which cannot hold {kind}", column.declared));
+                }
+                Some(column) if !column.nullable && name.starts_with("resolved_") => {
+                    why.push(format!("column `{name}` is NOT NULL, but is null until an event is replayed"));
+                }
+                Some(_) => {}
+            }
+        }
+        if !missing.is_empty() {
+            why.push(format!("it lacks {}", missing.join(", ")));
+        }
+        (!why.is_empty()).then(|| NotReplayable { table: self.table.clone(), why, statements })
+    }
+
+    fn takes(&self, filter: &Filter) -> Result<(), EventsError> {
+        self.condition(filter).map(drop)
+    }
+
+    fn newest(&self) -> Result<RowId, EventsError> {
+        let sql = format!("SELECT coalesce(max({}), 0) FROM {}", self.row_id, schema::quote(&self.table));
+        self.connection.query_row(&sql, [], |row| row.get(0)).map_err(|error| self.failed(&error))
+    }
+
+    fn page(&self, filter: &Filter, page: Page) -> Result<Vec<StoredEvent>, EventsError> {
+        let (mut fits, mut values) = self.condition(filter)?;
+        fits.push(format!("{id} > ? AND {id} <= ?", id = self.row_id));
+        values.extend([page.after.into(), page.until.into()]);
+        self.select(&fits, values, "ASC", page.rows, page.bytes)
+    }
+
+    fn newest_rows(&self, filter: &Filter, rows: usize) -> Result<Vec<StoredEvent>, EventsError> {
+        let (fits, values) = self.condition(filter)?;
+        self.select(&fits, values, "DESC", rows, usize::MAX)
+    }
+
+    fn groups(&self, filter: &Filter) -> Result<Vec<Group>, EventsError> {
+        let (fits, values) = self.condition(filter)?;
+        let fields = ["error_stage", "error_code", "rule"].map(|name| self.field(name)).join(", ");
+        let sql = format!(
+            "SELECT {fields}, count(*) FROM {} WHERE {} GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3",
+            schema::quote(&self.table),
+            all(&fits)
+        );
+        let group = |row: &Row<'_>| {
+            let rows: i64 = row.get(3)?;
+            let [stage, code, rule] = [0, 1, 2].map(|index| text(row, index));
+            Ok(Group { stage: stage?, code: code?, rule: rule?, rows: rows.unsigned_abs() })
+        };
+        let read = || -> rusqlite::Result<Vec<Group>> {
+            self.connection.prepare(&sql)?.query_map(params_from_iter(values), group)?.collect()
+        };
+        read().map_err(|error| self.failed(&error))
+    }
+}
+
 impl EventTable {
     /// Opens a quarantine table, with the rows of all pipelines that share it.
     pub fn quarantine(path: &Path, table: &str) -> Result<Self, EventsError> {
@@ -90,77 +159,6 @@ impl EventTable {
         let row_id = schema::row_id(&connection, &table).map_err(failed)?;
         let row_id = row_id.ok_or_else(|| EventsError::NoRowIds(table.clone()))?;
         Ok(Self { connection, path: path.to_owned(), table, columns, row_id, quarantine, pipeline: None })
-    }
-
-    /// Why events of this quarantine table cannot be replayed, if they cannot.
-    pub fn not_replayable(&self) -> Option<NotReplayable> {
-        let (mut why, mut statements) = (Vec::new(), Vec::new());
-        let mut missing = Vec::new();
-        for name in REPLAY {
-            let kind = kind(name);
-            match self.column(name) {
-                None => {
-                    missing.push(format!("`{name}`"));
-                    statements.push(schema::add_column(&self.table, name, kind));
-                }
-                Some(column) if !column.holds.contains(&kind) => {
-                    why.push(format!("column `{name}` is declared {}, which cannot hold {kind}", column.declared));
-                }
-                Some(column) if !column.nullable && name.starts_with("resolved_") => {
-                    why.push(format!("column `{name}` is NOT NULL, but is null until an event is replayed"));
-                }
-                Some(_) => {}
-            }
-        }
-        if !missing.is_empty() {
-            why.push(format!("it lacks {}", missing.join(", ")));
-        }
-        (!why.is_empty()).then(|| NotReplayable { table: self.table.clone(), why, statements })
-    }
-
-    /// Refuses a filter that asks for a column which is not there.
-    pub fn takes(&self, filter: &Filter) -> Result<(), EventsError> {
-        self.condition(filter).map(drop)
-    }
-
-    /// The number of the newest row; 0 if there is none.
-    pub fn newest(&self) -> Result<RowId, EventsError> {
-        let sql = format!("SELECT coalesce(max({}), 0) FROM {}", self.row_id, schema::quote(&self.table));
-        self.connection.query_row(&sql, [], |row| row.get(0)).map_err(|error| self.failed(&error))
-    }
-
-    /// The next rows that fit, in the order of their numbers. None are left when it is empty.
-    pub fn page(&self, filter: &Filter, page: Page) -> Result<Vec<StoredEvent>, EventsError> {
-        let (mut fits, mut values) = self.condition(filter)?;
-        fits.push(format!("{id} > ? AND {id} <= ?", id = self.row_id));
-        values.extend([page.after.into(), page.until.into()]);
-        self.select(&fits, values, "ASC", page.rows, page.bytes)
-    }
-
-    /// The newest rows that fit, newest first.
-    pub fn newest_rows(&self, filter: &Filter, rows: usize) -> Result<Vec<StoredEvent>, EventsError> {
-        let (fits, values) = self.condition(filter)?;
-        self.select(&fits, values, "DESC", rows, usize::MAX)
-    }
-
-    /// How the rows that fit failed, most first.
-    pub fn groups(&self, filter: &Filter) -> Result<Vec<Group>, EventsError> {
-        let (fits, values) = self.condition(filter)?;
-        let fields = ["error_stage", "error_code", "rule"].map(|name| self.field(name)).join(", ");
-        let sql = format!(
-            "SELECT {fields}, count(*) FROM {} WHERE {} GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3",
-            schema::quote(&self.table),
-            all(&fits)
-        );
-        let group = |row: &Row<'_>| {
-            let rows: i64 = row.get(3)?;
-            let [stage, code, rule] = [0, 1, 2].map(|index| text(row, index));
-            Ok(Group { stage: stage?, code: code?, rule: rule?, rows: rows.unsigned_abs() })
-        };
-        let read = || -> rusqlite::Result<Vec<Group>> {
-            self.connection.prepare(&sql)?.query_map(params_from_iter(values), group)?.collect()
-        };
-        read().map_err(|error| self.failed(&error))
     }
 
     fn select(

@@ -17,9 +17,11 @@ pub use events::EventTable;
 pub use schema::{create_statement, table_name};
 
 use super::events::Resolution;
-use super::{AppendError, Appended, Entry, LiveTable, NewTable, TableColumn, WarehouseError};
+use super::{AppendError, Appended, Entry, LiveTable, NewTable, StreamRows, TableColumn, Warehouse, WarehouseError};
 use crate::row::Row;
+use futures::future::BoxFuture;
 use rusqlite::Connection;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -61,99 +63,6 @@ impl Sqlite {
         schema::tables(&connection).map(Some).map_err(failed)
     }
 
-    /// An id that the database carries in itself, so that a ledger knows its warehouse wherever it is moved.
-    pub fn identity(&self) -> &str {
-        &self.identity
-    }
-
-    /// The columns of a table, or none if there is no such table.
-    pub async fn columns(&self, table: &str) -> Result<Option<Vec<TableColumn>>, WarehouseError> {
-        let table = table_name(table).to_owned();
-        self.call(move |connection| schema::columns(connection, &table)).await
-    }
-
-    /// Makes a table, unless another program has just made the same one.
-    pub async fn create_table(&self, table: NewTable) -> Result<(), WarehouseError> {
-        let (sql, name) = (create_statement(&table), table_name(&table.name).to_owned());
-        let there = self
-            .call(move |connection| {
-                connection.execute_batch(&sql)?;
-                schema::columns(connection, &name)
-            })
-            .await?;
-        let names = there.iter().flatten().map(|column| &column.name);
-        if names.eq(table.columns.iter().map(|column| &column.name)) {
-            return Ok(());
-        }
-        let text = format!("table {} was made by another program meanwhile, with other columns: run again", table.name);
-        Err(WarehouseError { text, retryable: false })
-    }
-
-    /// Whether a table has rows.
-    pub async fn has_rows(&self, table: &str) -> Result<bool, WarehouseError> {
-        let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", schema::quote(table_name(table)));
-        self.call(move |connection| connection.query_row(&sql, [], |row| row.get(0))).await
-    }
-
-    /// Writes rows outside of any stream, to a table that is made if it is missing: for diagnoses, not for results. What
-    /// fails is not written again.
-    pub async fn add(&self, table: NewTable, rows: Vec<Row>) -> Result<(), WarehouseError> {
-        self.call(move |connection| add::add(connection, &table, &rows)).await
-    }
-
-    /// Makes a stream for a table. Its name must be new.
-    pub async fn create_stream(&self, name: &str, table: &str) -> Result<(), WarehouseError> {
-        let (name, table) = (name.to_owned(), table_name(table).to_owned());
-        self.call(move |connection| streams::create(connection, &name, &table)).await
-    }
-
-    /// Finalizes a stream: it takes no more rows. Returns how many it has, or none if there is no such stream.
-    pub async fn finalize_stream(&self, name: &str) -> Result<Option<u64>, WarehouseError> {
-        let name = name.to_owned();
-        self.call(move |connection| streams::finalize(connection, &name)).await
-    }
-
-    /// How many rows a stream has, or none if there is no such stream.
-    pub async fn stream_rows(&self, name: &str) -> Result<Option<u64>, WarehouseError> {
-        let name = name.to_owned();
-        self.call(move |connection| Ok(streams::state(connection, &name)?.map(|(rows, _)| rows))).await
-    }
-
-    /// Names of the streams of which a part between hyphens is `part`.
-    pub async fn streams_with(&self, part: &str) -> Result<Vec<String>, WarehouseError> {
-        let part = part.to_owned();
-        self.call(move |connection| streams::names_with(connection, &part)).await
-    }
-
-    /// Forgets finalized streams of which a part between hyphens is `part`, but not those to `keep`.
-    pub async fn forget_streams(&self, part: &str, keep: Vec<String>) -> Result<(), WarehouseError> {
-        let part = part.to_owned();
-        self.call(move |connection| streams::forget(connection, &part, &keep)).await
-    }
-
-    /// Appends entries in order, in one transaction. An entry that fails leaves the others as they are.
-    pub async fn append(&self, entries: Arc<Vec<Entry>>) -> Vec<Result<Appended, AppendError>> {
-        let count = entries.len();
-        let connection = Arc::clone(&self.connection);
-        let appended = tokio::task::spawn_blocking(move || {
-            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
-            append::append(&mut connection, &entries)
-        });
-        appended
-            .await
-            .unwrap_or_else(|error| vec![Err(AppendError::Fatal(format!("the append failed: {error}"))); count])
-    }
-
-    /// Marks quarantine rows as resolved. Those that are marked stay as they are.
-    pub async fn resolve(&self, resolution: Arc<Resolution>) -> Result<(), WarehouseError> {
-        let table = resolution.table.clone();
-        let resolved = self.call(move |connection| resolve::resolve(connection, &resolution)).await;
-        resolved.map_err(|error| WarehouseError {
-            text: format!("cannot mark replayed rows of table {table} as resolved: {}", error.text),
-            ..error
-        })
-    }
-
     async fn call<T: Send + 'static>(
         &self,
         f: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -173,6 +82,128 @@ impl Sqlite {
             }
         }
     }
+}
+
+impl Warehouse for Sqlite {
+    /// An id that the database carries in itself: it stays the same wherever the file is moved.
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    fn columns<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<Option<Vec<TableColumn>>, WarehouseError>> {
+        let table = table_name(table).to_owned();
+        Box::pin(self.call(move |connection| schema::columns(connection, &table)))
+    }
+
+    fn create_table(&self, table: NewTable) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        let (sql, name) = (create_statement(&table), table_name(&table.name).to_owned());
+        Box::pin(async move {
+            let there = self
+                .call(move |connection| {
+                    connection.execute_batch(&sql)?;
+                    schema::columns(connection, &name)
+                })
+                .await?;
+            let names = there.iter().flatten().map(|column| &column.name);
+            if names.eq(table.columns.iter().map(|column| &column.name)) {
+                return Ok(());
+            }
+            let text =
+                format!("table {} was made by another program meanwhile, with other columns: run again", table.name);
+            Err(WarehouseError { text, retryable: false })
+        })
+    }
+
+    fn has_rows<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, WarehouseError>> {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", schema::quote(table_name(table)));
+        Box::pin(self.call(move |connection| connection.query_row(&sql, [], |row| row.get(0))))
+    }
+
+    fn add(&self, table: NewTable, rows: Vec<Row>) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        Box::pin(self.call(move |connection| add::add(connection, &table, &rows)))
+    }
+
+    fn create_stream<'a>(&'a self, wanted: &'a str, table: &'a str) -> BoxFuture<'a, Result<String, WarehouseError>> {
+        let (name, table) = (wanted.to_owned(), table_name(table).to_owned());
+        Box::pin(self.call(move |connection| streams::create(connection, &name, &table).map(|()| name)))
+    }
+
+    fn finalize_stream<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<StreamRows, WarehouseError>> {
+        let name = name.to_owned();
+        Box::pin(async move { Ok(rows_of(self.call(move |connection| streams::finalize(connection, &name)).await?)) })
+    }
+
+    fn stream_rows<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<StreamRows, WarehouseError>> {
+        let name = name.to_owned();
+        Box::pin(async move {
+            let state = self.call(move |connection| streams::state(connection, &name)).await?;
+            Ok(rows_of(state.map(|(rows, _)| rows)))
+        })
+    }
+
+    fn stream_lifetime(&self) -> Option<Duration> {
+        None
+    }
+
+    fn streams_with<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Result<Vec<String>, WarehouseError>> {
+        let part = part.to_owned();
+        Box::pin(self.call(move |connection| streams::names_with(connection, &part)))
+    }
+
+    fn forget_streams<'a>(&'a self, part: &'a str, keep: Vec<String>) -> BoxFuture<'a, Result<(), WarehouseError>> {
+        let part = part.to_owned();
+        Box::pin(self.call(move |connection| streams::forget(connection, &part, &keep)))
+    }
+
+    /// In one transaction.
+    fn append(&self, entries: Arc<Vec<Entry>>) -> BoxFuture<'_, Vec<Result<Appended, AppendError>>> {
+        let count = entries.len();
+        let connection = Arc::clone(&self.connection);
+        let appended = tokio::task::spawn_blocking(move || {
+            let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            append::append(&mut connection, &entries)
+        });
+        Box::pin(async move {
+            appended
+                .await
+                .unwrap_or_else(|error| vec![Err(AppendError::Fatal(format!("the append failed: {error}"))); count])
+        })
+    }
+
+    fn present<'a>(
+        &'a self,
+        table: &'a str,
+        column: &'a str,
+        values: Vec<String>,
+    ) -> BoxFuture<'a, Result<BTreeSet<String>, WarehouseError>> {
+        let sql =
+            format!("SELECT 1 FROM {} WHERE {} = ?1 LIMIT 1", schema::quote(table_name(table)), schema::quote(column));
+        Box::pin(self.call(move |connection| {
+            let mut statement = connection.prepare(&sql)?;
+            let mut found = BTreeSet::new();
+            for value in values {
+                if statement.exists([&value])? {
+                    found.insert(value);
+                }
+            }
+            Ok(found)
+        }))
+    }
+
+    fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        let table = resolution.table.clone();
+        Box::pin(async move {
+            let resolved = self.call(move |connection| resolve::resolve(connection, &resolution)).await;
+            resolved.map_err(|error| WarehouseError {
+                text: format!("cannot mark replayed rows of table {table} as resolved: {}", error.text),
+                ..error
+            })
+        })
+    }
+}
+
+fn rows_of(rows: Option<u64>) -> StreamRows {
+    rows.map_or(StreamRows::Missing, StreamRows::Rows)
 }
 
 fn failed(what: &str, path: &Path, error: &rusqlite::Error) -> WarehouseError {

@@ -155,10 +155,9 @@ mod tests {
     #[test]
     fn a_made_table_reads_back_as_declared() {
         let connection = Connection::open_in_memory().unwrap();
-        let table = NewTable {
-            name: "project.data\"set.or\"ders".into(),
-            columns: vec![Column::new("id", ColumnType::Text, false), Column::new("amount", ColumnType::Numeric, true)],
-        };
+        let columns =
+            vec![Column::new("id", ColumnType::Text, false), Column::new("amount", ColumnType::Numeric, true)];
+        let table = NewTable::plain("project.data\"set.or\"ders", columns);
         connection.execute_batch(&create_statement(&table)).unwrap();
         let columns = columns(&connection, "or\"ders").unwrap().unwrap();
         assert_eq!(columns.len(), 2);

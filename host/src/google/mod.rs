@@ -1,0 +1,4 @@
+//! What both Google services share: where they are, and who we are there.
+
+pub mod credentials;
+pub mod endpoint;

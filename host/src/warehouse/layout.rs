@@ -1,0 +1,46 @@
+//! How rows stand in a table: its columns, and how values are encoded for it.
+
+use super::{TableColumn, bigquery, sqlite};
+use crate::row::{ColumnType, ValueRef};
+use serde::{Deserialize, Serialize};
+
+/// The table a row set is for, and the columns its values stand in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layout {
+    /// Name of the table as the warehouse has it.
+    pub table: String,
+    /// Names of the columns, in the order of the values.
+    pub columns: Vec<String>,
+    /// How the values are encoded.
+    #[serde(default)]
+    pub encoding: Encoding,
+}
+
+/// How values are encoded: what is promised is sent as these bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Encoding {
+    /// Cells as SQLite stores them.
+    #[default]
+    Cells,
+    /// Protocol buffer messages for BigQuery: the type of each column of the table. Field numbers count the columns from 1.
+    Proto(Vec<ColumnType>),
+}
+
+impl Layout {
+    /// Adds a column of the table.
+    pub fn add(&mut self, column: &TableColumn) {
+        self.columns.push(column.name.clone());
+        if let Encoding::Proto(kinds) = &mut self.encoding {
+            kinds.push(*column.holds.first().expect("a column that is written holds something"));
+        }
+    }
+
+    /// Appends a row to `bytes`. There is a value for each column.
+    pub fn encode<'a>(&self, bytes: &mut Vec<u8>, values: impl IntoIterator<Item = ValueRef<'a>>) {
+        match &self.encoding {
+            Encoding::Cells => sqlite::encode(bytes, values),
+            Encoding::Proto(kinds) => bigquery::encode(kinds, bytes, values),
+        }
+    }
+}
