@@ -2,7 +2,9 @@
 
 use preflight::row::ValueRef;
 use preflight::warehouse::sqlite::encode;
-use preflight::warehouse::{AppendError, Appended, Entry, Layout, RowSet, Sqlite, Tier};
+use preflight::warehouse::{
+    AppendError, Appended, Encoding, Entry, Layout, RowSet, Sqlite, StreamRows, Tier, Warehouse as _,
+};
 use rusqlite::Connection;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -94,8 +96,8 @@ async fn an_entry_of_which_a_part_is_there_is_never_taken_for_done() {
 async fn a_finalized_stream_takes_nothing_not_even_what_it_has() {
     let target = Target::new("id INTEGER").await;
     target.append(0, &[1]).await.unwrap();
-    assert_eq!(target.warehouse.finalize_stream("s").await, Ok(Some(1)));
-    assert_eq!(target.warehouse.finalize_stream("s").await, Ok(Some(1)), "twice is the same");
+    assert_eq!(target.warehouse.finalize_stream("s").await, Ok(StreamRows::Rows(1)));
+    assert_eq!(target.warehouse.finalize_stream("s").await, Ok(StreamRows::Rows(1)), "twice is the same");
     assert_eq!(target.append(1, &[2]).await, Err(AppendError::StreamGone("s".into())));
     assert_eq!(target.append(0, &[1]).await, Err(AppendError::StreamGone("s".into())));
     assert_eq!(target.ids(), [1]);
@@ -104,7 +106,7 @@ async fn a_finalized_stream_takes_nothing_not_even_what_it_has() {
 #[tokio::test]
 async fn a_stream_that_nobody_made_is_gone_and_has_no_count() {
     let target = Target::new("id INTEGER").await;
-    assert_eq!(target.warehouse.finalize_stream("other").await, Ok(None));
+    assert_eq!(target.warehouse.finalize_stream("other").await, Ok(StreamRows::Missing));
     let foreign = Entry { stream: "other".into(), ..entry("t", 0, &[1]) };
     assert_eq!(target.append_all(vec![foreign]).await, [Err(AppendError::StreamGone("other".into()))]);
 }
@@ -226,7 +228,7 @@ async fn a_stream_that_could_not_be_finalized_is_not_said_to_be() {
 #[tokio::test]
 async fn two_workers_that_make_the_same_table_get_along_and_a_different_one_is_told() {
     use preflight::row::{Column, ColumnType};
-    use preflight::warehouse::{NewTable, Sqlite};
+    use preflight::warehouse::{NewTable, Sqlite, Warehouse as _};
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("w.db");
     let (one, two) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());

@@ -1,17 +1,17 @@
 //! Rows that a table refuses although every check was made: they are taken out of what was promised, the events go to
 //! quarantine once, and offsets stay without gaps, wherever the worker is killed meanwhile.
 
-use preflight::config::{Config, Layers, WarehouseConfig};
+use preflight::config::{Config, Layers};
 use preflight::failpoint;
 use preflight::ledger::Ledger;
 use preflight::pipeline::deliver::Delivery;
 use preflight::pipeline::evaluate::{Context, Evaluators};
 use preflight::pipeline::prepare;
 use preflight::pipeline::retry::Patience;
-use preflight::source::Batch;
+use preflight::source::{Batch, Leases};
 use preflight::telemetry::status::Board;
 use preflight::time::{Clock, SystemClock};
-use preflight::warehouse::Sqlite;
+use preflight::warehouse;
 use preflight_tests::tables::{self, Tiers};
 use preflight_tests::{Pipeline, bookings, events};
 use rusqlite::Connection;
@@ -56,8 +56,7 @@ async fn commit_batches(pipeline: &Pipeline) {
     let layers = Layers::load(&pipeline.file(), &[""; 0], &pipeline.settings).unwrap();
     let config = Config::from_layers(&layers).unwrap();
     let prepared = prepare(&config).unwrap();
-    let WarehouseConfig::Sqlite { path, .. } = &config.warehouse;
-    let warehouse = Sqlite::open(path).unwrap();
+    let warehouse = warehouse::open(&config.warehouse).await.unwrap();
     let ledger = Ledger::open(&config.ledger, &config.name, warehouse.identity()).unwrap();
     for table in prepared.new_tables {
         warehouse.create_table(table).await.unwrap();

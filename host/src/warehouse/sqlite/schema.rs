@@ -155,9 +155,8 @@ mod tests {
     #[test]
     fn a_made_table_reads_back_as_declared() {
         let connection = Connection::open_in_memory().unwrap();
-        let columns =
-            vec![Column::new("id", ColumnType::Text, false), Column::new("amount", ColumnType::Numeric, true)];
-        let table = NewTable::plain("project.data\"set.or\"ders", columns);
+        let wanted = vec![Column::new("id", ColumnType::Text, false), Column::new("amount", ColumnType::Numeric, true)];
+        let table = NewTable::plain("project.data\"set.or\"ders", wanted);
         connection.execute_batch(&create_statement(&table)).unwrap();
         let columns = columns(&connection, "or\"ders").unwrap().unwrap();
         assert_eq!(columns.len(), 2);
