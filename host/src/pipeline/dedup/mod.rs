@@ -5,16 +5,18 @@
 //! duplicate is not judged. [`settle`] looks again at the commit, when everything before it is committed, and its word
 //! counts: admission only spares work. From settling to the commit nobody else commits: a replay waits.
 
+mod acks;
 mod admit;
 mod settle;
 
+pub use acks::Acking;
 pub use admit::{Admitted, Mark};
 pub use settle::{Fact, Fate, Settled};
 
 use crate::config::{Config, DedupConfig, SourceConfig};
 use crate::ledger::{Horizon, Retention, Seq};
+use acks::Acks;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -33,8 +35,7 @@ struct Inner {
     duplicates: Option<DedupConfig>,
     bounded: bool,
     started: Instant,
-    /// The last commit whose messages are acknowledged.
-    acked: AtomicI64,
+    acks: Acks,
     /// Held from settling to the commit.
     committing: Mutex<()>,
 }
@@ -48,7 +49,7 @@ impl Dedup {
             duplicates: config.dedup.clone(),
             bounded: !subscription,
             started: Instant::now(),
-            acked: AtomicI64::new(0),
+            acks: Acks::default(),
             committing: Mutex::new(()),
         }))
     }
@@ -71,9 +72,9 @@ impl Dedup {
         self.0.started.elapsed()
     }
 
-    /// The messages of a commit, and of all before it, are acknowledged.
-    pub fn acked(&self, seq: Seq) {
-        self.0.acked.fetch_max(seq, Ordering::Relaxed);
+    /// The messages of a commit are going to be acknowledged.
+    pub fn acking(&self, seq: Seq) -> Acking {
+        self.0.acks.begin(seq)
     }
 
     /// Keeps others from committing until it is dropped.

@@ -11,7 +11,6 @@ use crate::warehouse::Tier;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// What judging found out about an event, as far as it matters here.
@@ -92,7 +91,7 @@ impl Dedup {
             parts,
             originals,
             tally,
-            seen: Additions { ran: self.ran(), acked: self.0.acked.load(Ordering::Relaxed), ..Additions::default() },
+            seen: Additions { ran: self.ran(), acked: self.0.acks.up_to(), ..Additions::default() },
             position,
             leases,
             submitted,
