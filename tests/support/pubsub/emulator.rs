@@ -1,17 +1,14 @@
 //! Starting the emulator's jar, and its end.
 
+use super::jar::{VARIABLE, jar};
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The variable that names the emulator's jar.
-const VARIABLE: &str = "PREFLIGHT_PUBSUB_EMULATOR";
-/// Where the jar lies in a Google Cloud SDK.
-const LIBRARY: &str = "platform/pubsub-emulator/lib";
 /// Longer than a start takes on a busy machine.
 const HANGS: Duration = Duration::from_secs(90);
 /// Ends what it starts when its standard input is closed, so also when the process that holds the other end was killed.
@@ -24,13 +21,13 @@ pub struct Emulator {
     pub address: String,
 }
 
-/// The emulator that all tests of this process share. It ends with the process.
-pub fn emulator() -> &'static Emulator {
-    static SHARED: OnceLock<Emulator> = OnceLock::new();
-    SHARED.get_or_init(Emulator::start)
-}
-
 impl Emulator {
+    /// The one that the tests of this process share. It ends with the process.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Emulator> = OnceLock::new();
+        SHARED.get_or_init(Self::start)
+    }
+
     /// Starts one of its own on a free port, and waits until it answers.
     pub fn start() -> Self {
         let jar = jar().unwrap_or_else(|| {
@@ -83,31 +80,4 @@ impl Drop for Emulator {
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     listener.local_addr().expect("it is bound").port()
-}
-
-/// The emulator's jar: where the variable says, else in a Google Cloud SDK.
-pub fn jar() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os(VARIABLE) {
-        return Some(path.into());
-    }
-    let named = std::env::var_os("CLOUDSDK_ROOT_DIR").map(PathBuf::from);
-    let usual = ["/usr/lib/google-cloud-sdk", "/usr/share/google-cloud-sdk"].map(PathBuf::from);
-    named.into_iter().chain(usual).chain(beside_gcloud()).find_map(|root| jar_in(&root.join(LIBRARY)))
-}
-
-/// The SDK that the `gcloud` command belongs to: `ROOT/bin/gcloud`, perhaps by way of links.
-fn beside_gcloud() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let gcloud = std::env::split_paths(&path).map(|directory| directory.join("gcloud")).find(|file| file.exists())?;
-    Some(gcloud.canonicalize().ok()?.parent()?.parent()?.to_owned())
-}
-
-fn jar_in(library: &Path) -> Option<PathBuf> {
-    let names = std::fs::read_dir(library).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    names
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with("cloud-pubsub-emulator-") && name.ends_with("-all.jar")
-        })
-        .max()
 }

@@ -1,6 +1,6 @@
 //! A topic with a subscription, of one test.
 
-use super::emulator;
+use super::Emulator;
 use crate::Pipeline;
 use google_cloud_auth::credentials::{Credentials, anonymous};
 use google_cloud_pubsub::client::{Publisher, SubscriptionAdmin, TopicAdmin};
@@ -32,7 +32,7 @@ impl Feed {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime can be started");
-        let endpoint = format!("http://{}", emulator().address);
+        let endpoint = format!("http://{}", Emulator::shared().address);
         let topic = format!("{PROJECT}/topics/topic-{number}");
         let subscription = format!("{PROJECT}/subscriptions/subscription-{number}");
         let publisher = runtime.block_on(async {
@@ -90,7 +90,7 @@ impl Feed {
 
     /// Offvia's pipeline with both of its rules, from this subscription into SQLite.
     pub fn pipeline(&self) -> Pipeline {
-        self.pipeline_at(&emulator().address)
+        self.pipeline_at(&Emulator::shared().address)
     }
 
     /// The same with Pub/Sub at another address.

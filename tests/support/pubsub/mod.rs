@@ -5,6 +5,7 @@
 
 mod emulator;
 mod feed;
+mod jar;
 
-pub use emulator::{Emulator, emulator};
+pub use emulator::Emulator;
 pub use feed::{Feed, message};
