@@ -44,7 +44,7 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Frames, Part};
+    use super::super::{Additions, Frames, Part};
     use super::*;
     use crate::warehouse::{Encoding, Layout, RowSet};
 
