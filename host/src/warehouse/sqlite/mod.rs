@@ -25,6 +25,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// How long SQLite itself waits for another process's lock before a call counts as failed (and is retried).
 const BUSY: Duration = Duration::from_secs(2);
@@ -199,6 +200,11 @@ impl Warehouse for Sqlite {
                 ..error
             })
         })
+    }
+
+    /// Never: SQLite tells with the append itself that a column is not there.
+    fn schema_changes(&self) -> watch::Receiver<u64> {
+        watch::Sender::new(0).subscribe()
     }
 }
 
