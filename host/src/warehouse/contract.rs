@@ -71,6 +71,9 @@ pub trait Warehouse: Send + Sync {
         values: Vec<String>,
     ) -> BoxFuture<'a, Result<BTreeSet<String>, WarehouseError>>;
 
+    /// Counts up when a table was seen to be another than it was. A warehouse that does not notice never does.
+    fn schema_changes(&self) -> watch::Receiver<u64>;
+
     /// Marks quarantine rows as resolved. Those that are marked stay as they are.
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>>;
 

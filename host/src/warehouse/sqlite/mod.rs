@@ -191,6 +191,11 @@ impl Warehouse for Sqlite {
         }))
     }
 
+    /// Never: what no longer fits fails when it is written.
+    fn schema_changes(&self) -> watch::Receiver<u64> {
+        watch::channel(0).1
+    }
+
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>> {
         let table = resolution.table.clone();
         Box::pin(async move {
