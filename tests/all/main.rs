@@ -20,3 +20,4 @@ mod releases;
 mod sandbox;
 mod source;
 mod swap;
+mod warehouse;

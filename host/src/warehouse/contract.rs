@@ -76,8 +76,4 @@ pub trait Warehouse: Send + Sync {
 
     /// Marks quarantine rows as resolved. Those that are marked stay as they are.
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>>;
-
-    /// Counts up whenever the warehouse tells, with an append, that the columns of a table have changed, or that a column
-    /// that is written is not there. What it is now [`Warehouse::columns`] says.
-    fn schema_changes(&self) -> watch::Receiver<u64>;
 }

@@ -8,9 +8,8 @@ fn the_emulator_answers_queries() {
     let (one, two) = (emulator.dataset("d"), emulator.dataset("d"));
     assert_ne!(one, two);
     let table = format!("`{one}.t`");
-    emulator.query(&format!(
-        "CREATE TABLE {table} (id STRING NOT NULL, n INT64, seen TIMESTAMP) PARTITION BY DATE(seen)"
-    ));
+    emulator
+        .query(&format!("CREATE TABLE {table} (id STRING NOT NULL, n INT64, seen TIMESTAMP) PARTITION BY DATE(seen)"));
     emulator.query(&format!("INSERT INTO {table} (id, n) VALUES ('a', 15), ('b', NULL)"));
     let rows = emulator.query(&format!("SELECT id, n FROM {table} ORDER BY id"));
     assert_eq!(rows.len(), 2);

@@ -44,9 +44,7 @@ pub(super) async fn add(
     })
 }
 
-fn refusal(
-    answer: gcp_bigquery_client::google::cloud::bigquery::storage::v1::AppendRowsResponse,
-) -> Option<Status> {
+fn refusal(answer: gcp_bigquery_client::google::cloud::bigquery::storage::v1::AppendRowsResponse) -> Option<Status> {
     if let Some(row) = answer.row_errors.first() {
         let (index, why) = (row.index, &row.message);
         return Some(Status::invalid_argument(format!("row {index} is refused: {why}")));

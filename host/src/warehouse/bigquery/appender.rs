@@ -186,7 +186,11 @@ fn read(answer: AppendRowsResponse, first: u64) -> Result<Appended, Problem> {
         },
         Some(Response::Error(status)) => {
             let cause = Cause::from(&status);
-            if cause.meaning() == Meaning::AlreadyThere { Ok(Appended::AlreadyThere) } else { Err(Problem::Cause(cause)) }
+            if cause.meaning() == Meaning::AlreadyThere {
+                Ok(Appended::AlreadyThere)
+            } else {
+                Err(Problem::Cause(cause))
+            }
         }
         None => Err(Status::internal("an answer that says nothing").into()),
     }

@@ -61,7 +61,9 @@ mod tests {
         let fields: Vec<String> = descriptor
             .field
             .iter()
-            .map(|field| format!("{:?} {} {} = {}", field.label(), field.r#type().as_str_name(), field.name(), field.number()))
+            .map(|field| {
+                format!("{:?} {} {} = {}", field.label(), field.r#type().as_str_name(), field.name(), field.number())
+            })
             .collect();
         assert_eq!(
             fields,

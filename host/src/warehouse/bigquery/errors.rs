@@ -134,7 +134,9 @@ impl Cause {
     pub(super) fn of_append(&self, table: &str, stream: &str, offset: u64) -> Option<AppendError> {
         let why = self.text();
         let waits = |what: &str| {
-            AppendError::Retryable(format!("{what}: {why}. Nothing more is read until it is repaired, then writing goes on"))
+            AppendError::Retryable(format!(
+                "{what}: {why}. Nothing more is read until it is repaired, then writing goes on"
+            ))
         };
         Some(match self.meaning() {
             Meaning::AlreadyThere => return None,

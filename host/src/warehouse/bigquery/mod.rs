@@ -142,10 +142,6 @@ impl Warehouse for BigQuery {
         Box::pin(async move { tables::present(&self.rest, &self.name(table)?, column, &values).await })
     }
 
-    fn schema_changes(&self) -> tokio::sync::watch::Receiver<u64> {
-        todo!()
-    }
-
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>> {
         Box::pin(async move { resolve::resolve(&self.rest, &self.name(&resolution.table)?, &resolution).await })
     }

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_request_ends_with_the_row_that_fills_it() {
-        assert_eq!(split_of(&[]), []);
+        assert!(split_of(&[]).is_empty());
         assert_eq!(split_of(&[0, 1]), [0..2]);
         // Four bytes of each row are its key and length.
         assert_eq!(split_of(&[449_996, 449_996, 1]), [0..2, 2..3]);

@@ -147,18 +147,13 @@ impl Rest {
                 return Err(failure(&text, true));
             }
             let page = answer.page_token.take();
-            let next =
-                GetQueryResultsParameters { location, page_token: page, timeout_ms: poll, ..Default::default() };
+            let next = GetQueryResultsParameters { location, page_token: page, timeout_ms: poll, ..Default::default() };
             let more = self.call(limit, jobs.get_query_results(&self.project, &id, next)).await?;
             answer = QueryResponse { job_reference: answer.job_reference, ..QueryResponse::from(more) };
         }
     }
 
-    async fn call<T>(
-        &self,
-        limit: Duration,
-        call: impl Future<Output = Result<T, BQError>>,
-    ) -> Result<T, Failure> {
+    async fn call<T>(&self, limit: Duration, call: impl Future<Output = Result<T, BQError>>) -> Result<T, Failure> {
         let Ok(answer) = tokio::time::timeout(limit, call).await else {
             return Err(failure(&format!("no answer within {} s", limit.as_secs_f64()), true));
         };

@@ -136,7 +136,11 @@ fn holds(field: &TableFieldSchema) -> Vec<ColumnType> {
                 (ColumnType::Int64, before >= INT64_DIGITS),
             ];
             // Its own type comes first: without it values of another have no wire type.
-            if takes[0].1 { takes.into_iter().filter(|(_, fits)| *fits).map(|(kind, _)| kind).collect() } else { Vec::new() }
+            if takes[0].1 {
+                takes.into_iter().filter(|(_, fits)| *fits).map(|(kind, _)| kind).collect()
+            } else {
+                Vec::new()
+            }
         }
         Type::Bool => vec![ColumnType::Boolean],
         Type::Timestamp => vec![ColumnType::Timestamp],

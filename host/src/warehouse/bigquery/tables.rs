@@ -21,14 +21,19 @@ pub fn create_statement(table: &NewTable, project: &str) -> Result<String, Wareh
             format!("  `{}` {}{null}", column.name, column.kind)
         })
         .collect();
+    let known = |column: &str| table.columns.iter().find(|known| known.name.eq_ignore_ascii_case(column));
+    if let Some(missing) = table.cluster_by.iter().find(|column| known(column).is_none()) {
+        let text = format!("table {name} cannot be clustered by `{missing}`: it has no such column");
+        return Err(WarehouseError { text, retryable: false });
+    }
     let mut sql = format!("CREATE TABLE IF NOT EXISTS {} (\n{}\n)", name.sql(), columns.join(",\n"));
     if let Some(column) = &table.partition_by {
-        let kind = table.columns.iter().find(|known| known.name.eq_ignore_ascii_case(column)).map(|known| known.kind);
-        match kind {
+        match known(column).map(|known| known.kind) {
             Some(ColumnType::Timestamp) => sql.push_str(&format!("\nPARTITION BY DATE(`{column}`)")),
             Some(ColumnType::Date) => sql.push_str(&format!("\nPARTITION BY `{column}`")),
             _ => {
-                let text = format!("table {name} cannot be partitioned by `{column}`: it has no such TIMESTAMP or DATE");
+                let text =
+                    format!("table {name} cannot be partitioned by `{column}`: it has no such TIMESTAMP or DATE");
                 return Err(WarehouseError { text, retryable: false });
             }
         }
@@ -81,8 +86,8 @@ pub(super) async fn has_rows(rest: &Rest, name: &TableName) -> Result<bool, Ware
         let text = format!("there is no table {name}");
         return Err(WarehouseError { text, retryable: false });
     };
-    let rows = rest.query(&format!("SELECT 1 FROM {} WHERE {} LIMIT 1", name.sql(), any_partition(&table)), Vec::new());
-    let rows = rows.await.map_err(|failure| cannot_look(name, failure.into()))?;
+    let sql = format!("SELECT 1 FROM {} WHERE {} LIMIT 1", name.sql(), any_partition(&table));
+    let rows = rest.query(&sql, Vec::new()).await.map_err(|failure| cannot_look(name, failure.into()))?;
     Ok(!rows.is_empty())
 }
 
@@ -176,6 +181,8 @@ mod tests {
             let by_text = NewTable { partition_by: Some(column.into()), ..bookings() };
             assert!(create_statement(&by_text, "p").unwrap_err().text.contains(&format!("`{column}`")));
         }
+        let by_nothing = NewTable { cluster_by: vec!["id".into(), "nowhere".into()], ..bookings() };
+        assert!(create_statement(&by_nothing, "p").unwrap_err().text.contains("`nowhere`"));
         let bare = NewTable { name: "bookings".into(), ..bookings() };
         assert!(create_statement(&bare, "p").unwrap_err().text.contains("dataset.table"));
     }
@@ -183,7 +190,8 @@ mod tests {
     #[test]
     fn a_table_that_wants_a_partition_filter_gets_one_for_all() {
         let table = |json: serde_json::Value| -> Table {
-            let mut table = serde_json::json!({ "tableReference": { "projectId": "p", "datasetId": "d", "tableId": "t" } });
+            let mut table =
+                serde_json::json!({ "tableReference": { "projectId": "p", "datasetId": "d", "tableId": "t" } });
             let fields = serde_json::json!([{ "name": "at", "type": "TIMESTAMP" }, { "name": "day", "type": "DATE" },
                 { "name": "n", "type": "INTEGER" }]);
             table["schema"] = serde_json::json!({ "fields": fields });

@@ -206,11 +206,6 @@ impl Warehouse for Sqlite {
             })
         })
     }
-
-    /// Never: SQLite tells with the append itself that a column is not there.
-    fn schema_changes(&self) -> watch::Receiver<u64> {
-        watch::Sender::new(0).subscribe()
-    }
 }
 
 fn rows_of(rows: Option<u64>) -> StreamRows {
