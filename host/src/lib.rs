@@ -22,6 +22,7 @@ pub mod files;
 pub mod fixtures;
 pub mod google;
 pub mod ledger;
+pub mod pace;
 pub mod pipeline;
 pub mod releases;
 pub mod row;

@@ -15,6 +15,7 @@ mod goldens;
 mod ledger;
 mod load;
 mod payloads;
+mod pubsub;
 mod quarantine;
 mod releases;
 mod sandbox;
