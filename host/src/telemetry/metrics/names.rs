@@ -7,8 +7,8 @@ pub(super) struct Name(pub &'static str, pub &'static str);
 
 pub(super) const EVENTS: Name = Name(
     "preflight_events",
-    "Events whose rows are durable, by outcome (accepted, ignored, rejected), stage of a rejection, and event version \
-     (other: no rule serves it, none: it cannot be told)",
+    "Events whose rows are durable, by outcome (accepted, ignored, rejected, duplicate, redelivered), stage of a \
+     rejection, and event version (other: no rule serves it, none: it cannot be told)",
 );
 pub(super) const RULE_FAULTS: Name =
     Name("preflight_rule_faults", "Events rejected because their rule misbehaved, by code and event version");
