@@ -1,9 +1,12 @@
 //! What dedup costs the ledger: commits with thousands of new keys, up to 20 M keys within their horizon.
 
 use crate::Effort;
+use crate::payloads;
 use crate::report::Report;
+use crate::whole::timed;
 use anyhow::{Context, Result, ensure};
 use preflight::ledger::{Additions, Claim, Frames, Horizon, Key, Ledger, Parts, Retention};
+use preflight_tests::{Pipeline, tables};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,6 +16,30 @@ const HORIZON: Duration = Duration::from_hours(1);
 
 /// Measures and reports.
 pub(crate) fn measure(effort: Effort, report: &mut Report) -> Result<()> {
+    of_the_ledger(effort, report)?;
+    of_a_pipeline(effort, report)
+}
+
+/// The whole command with and without.
+fn of_a_pipeline(effort: Effort, report: &mut Report) -> Result<()> {
+    let input = payloads::lines(effort.events);
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for _ in 0..effort.rounds.min(3) {
+        for (dedup, rates) in [(None, &mut without), (Some("dedup.by={ columns = [\"booking_id\"] }"), &mut with)] {
+            let pipeline = Pipeline::offvia(&input).warm();
+            let pipeline = dedup.into_iter().fold(pipeline, Pipeline::set);
+            let (seconds, _) = timed(&pipeline)?;
+            let rows = tables::count(&pipeline.database(), "fact_bookings");
+            ensure!(rows == effort.events as u64, "{rows} rows of {} events", effort.events);
+            rates.push(effort.events as f64 / seconds);
+        }
+    }
+    report.ratio("file -> SQLite with dedup / without", &with, &without, None);
+    report.add("  with dedup by a column, all cores", "/s", with, Some(">= 100 k on two cores"));
+    Ok(())
+}
+
+fn of_the_ledger(effort: Effort, report: &mut Report) -> Result<()> {
     let keys = if effort.events < 1_000_000 { 200_000 } else { 20_000_000 };
     let directory = tempfile::tempdir()?;
     let before = resident()?;

@@ -38,7 +38,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Result<()> {
 }
 
 /// Runs to the end. Seconds from start to exit, and the peak of resident memory in MiB.
-fn timed(pipeline: &Pipeline) -> Result<(f64, f64)> {
+pub(crate) fn timed(pipeline: &Pipeline) -> Result<(f64, f64)> {
     let started = Instant::now();
     let mut command = pipeline.command("run");
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("preflight can be started")?;

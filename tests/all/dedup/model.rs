@@ -294,6 +294,10 @@ fn counts(tally: &Tally) -> Counts {
 impl Worker {
     async fn submit(&mut self, world: &World, rule: usize, messages: Vec<Message>) {
         let events = messages.iter().map(|message| message.event()).collect();
+        self.submit_events(world, rule, messages, events).await;
+    }
+
+    async fn submit_events(&mut self, world: &World, rule: usize, messages: Vec<Message>, events: Vec<Event>) {
         let batch = Batch { events, position: None, leases: Leases::default() };
         let admitted = self.dedup.admit(batch, &self.delivery).await.unwrap();
         let judged = world.evaluators.submit(admitted, &world.contexts[rule]).await.unwrap();
@@ -387,4 +391,39 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(play(by, on_conflict, steps));
     }
+}
+
+/// Pub/Sub gives a message a publish time once, but an emulator or a bridge may do so at each delivery.
+#[test]
+fn a_message_is_the_same_by_its_id_whatever_its_publish_time() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut world = World::new(DedupBy::Attribute("key".into()), OnConflict::Quarantine).await;
+        let mut worker = world.start().await;
+        let message = Message { number: 1, payload: 0, key: 1 };
+        let delivered = |later: i64| {
+            let mut event = message.event();
+            event.publish_time += later;
+            event
+        };
+        // Twice in a micro-batch, once in the next that is in flight, and once more after a late ack and a start.
+        worker.submit_events(&world, 0, vec![message; 2], vec![delivered(0), delivered(1)]).await;
+        worker.submit_events(&world, 1, vec![message], vec![delivered(2)]).await;
+        worker.commit(&mut world).await;
+        worker.commit(&mut world).await;
+        worker.deliver().await;
+        worker.deliver().await;
+        drop(worker);
+        worker = world.start().await;
+        worker.submit_events(&world, 2, vec![message], vec![delivered(3)]).await;
+        worker.commit(&mut world).await;
+        // One business id under another message id is no redelivery: it is in the raw tier.
+        let other = Message { number: 2, ..message };
+        worker.submit(&world, 0, vec![other]).await;
+        worker.commit(&mut world).await;
+        worker.deliver().await;
+        worker.deliver().await;
+        expect_model(&world);
+        assert_eq!((world.model.bronze.len(), world.model.silver.as_slice()), (2, ["m1".to_owned()].as_slice()));
+    });
 }
