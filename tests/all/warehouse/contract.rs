@@ -162,7 +162,7 @@ async fn a_table_that_another_made_with_other_columns_is_refused(place: &Place) 
 async fn an_added_column_is_written_on_the_same_stream(place: &Place) {
     let mut target = Target::new(place).await;
     target.append(0, &["a"]).await.unwrap();
-    place.sql(&target.table, "ALTER TABLE {table} ADD COLUMN extra STRING");
+    place.add_column(&target.table, "extra");
     target.layout = layout(place, target.warehouse.as_ref(), &target.table).await;
     assert_eq!(target.layout.columns, ["id", "number", "extra"]);
     assert_eq!(target.append(1, &["b"]).await, Ok(Appended::Written));

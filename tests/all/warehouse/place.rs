@@ -82,14 +82,15 @@ impl Place {
         }
     }
 
-    /// Runs a statement in which the table is called `{table}`.
-    pub fn sql(&self, table: &str, sql: &str) {
+    /// Adds a STRING column to a table.
+    pub fn add_column(&self, table: &str, column: &str) {
         match self {
             Self::Sqlite(_) => {
-                self.connection().execute_batch(&sql.replace("{table}", table.rsplit('.').next().unwrap())).unwrap();
+                let table = table.rsplit('.').next().unwrap();
+                self.connection().execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} TEXT")).unwrap();
             }
-            Self::Emulator(_) => {
-                Emulator::shared().query(&sql.replace("{table}", &format!("`{table}`")));
+            Self::Emulator(dataset) => {
+                Emulator::shared().add_column(dataset, table.rsplit('.').next().unwrap(), column)
             }
         }
     }

@@ -72,8 +72,12 @@ pub(super) async fn create(rest: &Rest, table: &NewTable, project: &str) -> Resu
         retryable: failure.retryable,
     })?;
     let name = TableName::parse(&table.name, project)?;
-    let there = rest.table(&name).await?.and_then(|table| table.schema.fields).unwrap_or_default();
-    if there.iter().map(|field| &field.name).eq(table.columns.iter().map(|column| &column.name)) {
+    let Some(there) = rest.table(&name).await? else {
+        let text = format!("table {name} was made, and is not there: was it dropped at once?");
+        return Err(WarehouseError { text, retryable: true });
+    };
+    if there.schema.fields.iter().flatten().map(|field| &field.name).eq(table.columns.iter().map(|column| &column.name))
+    {
         return Ok(());
     }
     let text = format!("table {name} was made by another program meanwhile, with other columns: run again");
