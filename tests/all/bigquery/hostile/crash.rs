@@ -1,10 +1,13 @@
 //! A worker that is killed at any moment and started again, against the fake and against the emulator.
 
-use super::{EVENTS, Expected, expect_exact, expect_same_bytes};
+use super::{Expected, expect_exact, expect_same_bytes};
 use preflight::failpoint;
 use preflight_tests::bigquery::{Emulator, Fake};
 use preflight_tests::{Ended, Pipeline, Running, bookings};
 use rustix::process::Signal;
+
+/// Twelve micro-batches: more than one run promises before it is killed.
+const EVENTS: usize = 600;
 
 /// A run that is killed when it passes a point for the `pass`-th time.
 fn run_into(pipeline: &mut Pipeline, point: &str, pass: u32) -> Ended {
@@ -67,7 +70,9 @@ fn killed_at_any_point_of_a_resumed_run_a_worker_ends_exact() {
 /// The same while the stream is gone that undone rows are bound to: they are looked for, and the rest is moved.
 #[test]
 fn killed_while_it_looks_for_the_rows_of_a_lost_stream_a_worker_ends_exact() {
-    for point in [failpoint::STREAM_CREATED, failpoint::STREAM_RECORDED, failpoint::ROWS_APPENDED, failpoint::UNDONE_SENT] {
+    for point in
+        [failpoint::STREAM_CREATED, failpoint::STREAM_RECORDED, failpoint::ROWS_APPENDED, failpoint::UNDONE_SENT]
+    {
         for before in [failpoint::ROWS_APPENDED, failpoint::LEDGER_COMMITTED] {
             for pass in 1..=passes(point) {
                 let fake = Fake::start();

@@ -11,7 +11,8 @@ const MOST: usize = 8_000_000;
 #[track_caller]
 fn expect_small_requests(fake: &Fake) {
     for table in [BRONZE, SILVER, QUARANTINE] {
-        let sizes = fake.content(|content| content.appends(table).iter().map(|append| append.bytes).collect::<Vec<_>>());
+        let sizes =
+            fake.content(|content| content.appends(table).iter().map(|append| append.bytes).collect::<Vec<_>>());
         assert!(sizes.iter().all(|size| *size < MOST), "{table}: {sizes:?}");
     }
 }
@@ -57,7 +58,8 @@ fn an_event_near_10_mb_is_in_one_place_with_what_fits_of_it() {
             let quarantine = content.rows(QUARANTINE);
             assert_eq!(silver.len() + quarantine.len(), sizes.len(), "good: {good}");
             for row in quarantine {
-                let line: usize = row["source_message_id"].as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap();
+                let line: usize =
+                    row["source_message_id"].as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap();
                 assert!(!silver.contains_key(&format!("input.ndjson:{line}")));
                 let reason = row["error_reason"].as_str().unwrap();
                 if sizes[line - 1] > 3_500_000 {
@@ -84,7 +86,8 @@ fn a_payload_that_is_no_text_is_kept_whole_where_its_bytes_fit() {
     expect_small_requests(&fake);
     fake.content(|content| {
         content.expect_each_once(BRONZE, "message_id", (1..=4).map(|line| format!("input.ndjson:{line}")));
-        let kept: Vec<usize> = content.rows(QUARANTINE).iter().map(|row| row["raw_bytes"].as_str().unwrap().len() * 3 / 4).collect();
+        let kept: Vec<usize> =
+            content.rows(QUARANTINE).iter().map(|row| row["raw_bytes"].as_str().unwrap().len() * 3 / 4).collect();
         assert_eq!(kept[..3], [1_000_000, 3_000_000, 6_000_000]);
         assert!(kept[3] < 1_000_000);
     });

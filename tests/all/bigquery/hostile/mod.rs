@@ -71,7 +71,12 @@ fn expect_rows(fake: &Fake, count: usize, others: usize, when: &str) {
             found.retain(|id| id != "(none)");
             assert_eq!(all - found.len(), others, "{when}: {table} has rows of others");
             if let Some(at) = found.iter().zip(&expected).position(|(found, expected)| found != expected) {
-                panic!("{when}: {table} row {at} is {} and not {}: {:?}", found[at], expected[at], content.appends(table));
+                panic!(
+                    "{when}: {table} row {at} is {} and not {}: {:?}",
+                    found[at],
+                    expected[at],
+                    content.appends(table)
+                );
             }
             assert_eq!(found.len(), expected.len(), "{when}: {table}: {:?}", content.appends(table));
         }

@@ -18,10 +18,7 @@ fn peak_memory(process: u32) -> u64 {
 fn while_bigquery_is_exhausted_a_bounded_number_of_events_is_read_and_none_is_lost() {
     // 120 MB of events, of which a worker must not take more than it has room for.
     const MANY: usize = 60_000;
-    let padded: String = bookings::lines(MANY)
-        .lines()
-        .map(|line| format!("{line}{}\n", " ".repeat(2_000)))
-        .collect();
+    let padded: String = bookings::lines(MANY).lines().map(|line| format!("{line}{}\n", " ".repeat(2_000))).collect();
     let fake = Fake::start();
     let rule = fake.when(Call::Append).table(SILVER).always(Fault::answer(Code::ResourceExhausted));
     let pipeline = fake.offvia(padded).set("batch.max_events=500").set("admin.listen=127.0.0.1:0");

@@ -30,7 +30,8 @@ fn refusing() -> Fake {
 fn expect_split(fake: &Fake, when: &str) {
     let mut expected = Expected::of_lines(EVENTS);
     let line = |id: &String| id.rsplit(':').next().unwrap().parse::<usize>().unwrap() - 1;
-    let (refused, silver): (Vec<String>, Vec<String>) = expected.silver.into_iter().partition(|id| is_refused(line(id)));
+    let (refused, silver): (Vec<String>, Vec<String>) =
+        expected.silver.into_iter().partition(|id| is_refused(line(id)));
     assert!(refused.len() > 30, "{}", refused.len());
     expected.quarantine.extend(refused.clone());
     fake.content(|content| {
@@ -42,7 +43,10 @@ fn expect_split(fake: &Fake, when: &str) {
             if refused.contains(&id) {
                 assert_eq!(row["error_stage"], "SINK_REJECTED", "{when}: {row:?}");
                 assert!(row["error_reason"].as_str().unwrap().contains("is not welcome"), "{when}: {row:?}");
-                assert!(row["raw_payload"].as_str().unwrap().contains(&format!("BK-{}\"", line(&id))), "{when}: {row:?}");
+                assert!(
+                    row["raw_payload"].as_str().unwrap().contains(&format!("BK-{}\"", line(&id))),
+                    "{when}: {row:?}"
+                );
             }
         }
     });
@@ -54,7 +58,10 @@ fn refused_rows_go_to_quarantine_and_their_neighbours_to_silver() {
     let report = fake.offvia(bookings::lines(EVENTS)).run().expect(0).json();
     expect_split(&fake, "uninterrupted");
     let stages = report["rejected"].as_array().unwrap();
-    assert!(stages.iter().any(|line| line["stage"] == "SINK_REJECTED" && line["events"].as_u64() > Some(30)), "{report}");
+    assert!(
+        stages.iter().any(|line| line["stage"] == "SINK_REJECTED" && line["events"].as_u64() > Some(30)),
+        "{report}"
+    );
 }
 
 #[test]
@@ -108,7 +115,11 @@ fn an_entry_of_many_requests_is_exact_whatever_happens_to_one_of_them() {
     let wide = || {
         let line = |number: usize| {
             let booking = bookings::from(number, 1);
-            if number % 11 == 10 { booking } else { booking.replace("\"JFK\"", &format!("\"JFK\", \"note\": \"{}\"", "x".repeat(40_000))) }
+            if number % 11 == 10 {
+                booking
+            } else {
+                booking.replace("\"JFK\"", &format!("\"JFK\", \"note\": \"{}\"", "x".repeat(40_000)))
+            }
         };
         (0..EVENTS).map(line).collect::<String>()
     };

@@ -17,7 +17,9 @@ fn with_tables() -> Fake {
 
 /// Requests that were refused for what is wrong with their schema.
 fn refused(fake: &Fake, table: &str) -> usize {
-    fake.content(|content| content.appends(table).iter().filter(|append| append.answer == Some(Code::InvalidArgument)).count())
+    fake.content(|content| {
+        content.appends(table).iter().filter(|append| append.answer == Some(Code::InvalidArgument)).count()
+    })
 }
 
 /// For minutes after a column was added, the Storage Write interface refuses rows that have it.
@@ -26,7 +28,8 @@ fn a_column_that_is_not_known_everywhere_yet_is_waited_for() {
     let fake = with_tables();
     fake.drop_column(QUARANTINE, "rule", true);
     fake.add_column(QUARANTINE, "rule STRING", false);
-    let (mut run, _stdin) = Running::start(&fake.offvia(bookings::lines(EVENTS)));
+    let pipeline = fake.offvia(bookings::lines(EVENTS));
+    let (mut run, _stdin) = Running::start(&pipeline);
     fake.wait_until("four tries", |content| content.appends(QUARANTINE).len() >= 4);
     assert!(!run.has_ended());
     assert_eq!(fake.count(QUARANTINE), 0);
@@ -40,7 +43,8 @@ fn a_column_that_is_not_known_everywhere_yet_is_waited_for() {
 fn a_column_that_is_dropped_stops_the_reading_until_it_is_back() {
     let fake = with_tables();
     let rule = fake.when(Call::Append).table(SILVER).from(2).once(Fault::Held);
-    let (mut run, _stdin) = Running::start(&fake.offvia(bookings::lines(EVENTS)));
+    let pipeline = fake.offvia(bookings::lines(EVENTS));
+    let (mut run, _stdin) = Running::start(&pipeline);
     fake.wait_until("the second append", |content| content.hits(rule) == 1);
     fake.drop_column(SILVER, "flight_number", true);
     fake.lift(rule);
@@ -83,7 +87,8 @@ fn fed(fake: &Fake) -> Pipeline {
 fn a_column_that_is_added_is_written_from_then_on() {
     let fake = with_tables();
     fake.drop_column(QUARANTINE, "error_code", true);
-    let (run, mut stdin) = Running::start(&fed(&fake));
+    let pipeline = fed(&fake);
+    let (run, mut stdin) = Running::start(&pipeline);
     let mut fed = 0;
     let mut feed = |until: &dyn Fn(&Fake) -> bool| {
         while !until(&fake) {
@@ -95,8 +100,12 @@ fn a_column_that_is_added_is_written_from_then_on() {
     feed(&|fake| fake.count(QUARANTINE) == 5);
     fake.add_column(QUARANTINE, "error_code STRING", true);
     // The next answer tells of it; one of the next rows has it.
-    feed(&|fake| fake.content(|content| content.rows(QUARANTINE).last().is_some_and(|row| row.contains_key("error_code"))));
+    feed(&|fake| {
+        fake.content(|content| content.rows(QUARANTINE).last().is_some_and(|row| row.contains_key("error_code")))
+    });
     drop(stdin);
     run.finish().expect(0);
-    fake.content(|content| content.expect_each_once(QUARANTINE, "raw_payload", (0..fed).map(|n| format!("no json {n}"))));
+    fake.content(|content| {
+        content.expect_each_once(QUARANTINE, "raw_payload", (0..fed).map(|n| format!("no json {n}")))
+    });
 }

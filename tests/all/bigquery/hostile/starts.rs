@@ -38,7 +38,8 @@ fn a_start_finalizes_the_streams_of_the_run_before() {
         expect_exact(&fake, EVENTS, "three runs");
         fake.content(|content| {
             for table in [BRONZE, SILVER, QUARANTINE] {
-                let finalized: Vec<bool> = content.streams(table).into_iter().map(|(_, _, finalized)| finalized).collect();
+                let finalized: Vec<bool> =
+                    content.streams(table).into_iter().map(|(_, _, finalized)| finalized).collect();
                 assert_eq!(finalized, [true, true, false], "{table}");
             }
         });
@@ -80,7 +81,8 @@ fn a_ledger_from_a_backup_is_refused() {
     let ended = pipeline.run();
     // BigQuery cannot list streams: a ledger whose last stream has the rows that it counts cannot be told from the newest.
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let doubled = fake.content(|content| content.places(BRONZE, "message_id").values().filter(|places| places.len() > 1).count());
+    let doubled =
+        fake.content(|content| content.places(BRONZE, "message_id").values().filter(|places| places.len() > 1).count());
     assert_eq!(doubled, EVENTS - 100, "what the docs say of an old ledger");
 }
 
@@ -90,7 +92,7 @@ fn a_new_ledger_on_tables_with_rows_is_refused() {
     let pipeline = fake.offvia(bookings::lines(100));
     pipeline.run().expect(0);
     fs::remove_dir_all(ledger(&pipeline)).unwrap();
-    stops(pipeline.run(), 1, &["--new-ledger", BRONZE]);
+    stops(pipeline.run(), 2, &["--new-ledger", BRONZE]);
     assert_eq!(fake.count(BRONZE), 100);
 }
 
@@ -115,7 +117,9 @@ fn a_worker_that_was_replaced_adds_nothing() {
     let (run, _stdin) = Running::start(&zombie);
     let mut writer = OpenOptions::new().write(true).open(&fifo).unwrap();
     writer.write_all(bookings::lines(20).as_bytes()).unwrap();
-    fake.wait_until("its rows", |content| content.count(BRONZE) == 20 && content.count(SILVER) + content.count(QUARANTINE) == 20);
+    fake.wait_until("its rows", |content| {
+        content.count(BRONZE) == 20 && content.count(SILVER) + content.count(QUARANTINE) == 20
+    });
     run.signal(Signal::STOP);
     // Somebody starts another with a copy of its ledger: a lock does not travel.
     copy(&ledger(&zombie), &ledger(&successor));

@@ -2,7 +2,9 @@
 
 use super::{EVENTS, expect_exact, expect_same_bytes, stops, stream_of};
 use preflight_tests::bigquery::Fake;
-use preflight_tests::bigquery::fake::{Call, Ending, Fault, FinalizeAgain, Refusal, api::storage_error::StorageErrorCode};
+use preflight_tests::bigquery::fake::{
+    Call, Ending, Fault, FinalizeAgain, Refusal, api::storage_error::StorageErrorCode,
+};
 use preflight_tests::bigquery::offvia::{BRONZE, QUARANTINE, SILVER};
 use preflight_tests::{Pipeline, Running, bookings};
 use rustix::process::Signal;
@@ -47,7 +49,7 @@ fn a_stream_that_is_forgotten_ends_the_run_and_the_next_looks_for_its_rows() {
     let (run, go_on) = waiting(&fake, &pipeline);
     fake.expire_streams(SILVER);
     go_on();
-    stops(run.finish(), 1, &["cannot write to silver", "finalized or gone", "the next run looks"]);
+    stops(run.finish(), 1, &["cannot write to silver", "finalized or gone", "The next run looks"]);
     pipeline.run().expect(0);
     expect_exact(&fake, EVENTS, "forgotten");
 }
