@@ -14,7 +14,9 @@ mod rows;
 pub mod sqlite;
 
 pub use bigquery::BigQuery;
-pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns, resolution_columns};
+pub use columns::{
+    HostColumn, HostTableColumn, PLAIN, Source, bronze_columns, quarantine_columns, resolution_columns,
+};
 pub use contract::{StreamRows, Warehouse};
 pub use layout::{Encoding, Layout};
 pub use open::{LiveTables, inspect, open, quarantine};
