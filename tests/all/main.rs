@@ -4,6 +4,7 @@
 
 mod admin;
 mod batching;
+mod bigquery;
 mod cache;
 mod cli;
 mod crash;

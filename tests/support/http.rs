@@ -53,11 +53,31 @@ pub fn connect(address: &str) -> TcpStream {
 pub fn request(address: &str, method: &str, path: &str) -> Answer {
     let mut stream = connect(address);
     write!(stream, "{method} {path} HTTP/1.1\r\nhost: {address}\r\n\r\n").expect("the request can be sent");
+    read(stream)
+}
+
+#[track_caller]
+fn read(mut stream: TcpStream) -> Answer {
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer is text, and ends");
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("an answer has a status");
     Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+}
+
+/// POST of a JSON value.
+#[track_caller]
+pub fn post(address: &str, path: &str, body: &Value) -> Answer {
+    let mut stream = connect(address);
+    let body = body.to_string();
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("the request can be sent");
+    read(stream)
 }
 
 /// GET.

@@ -4,6 +4,7 @@
 //! the `release` profile, so that one build of wasmtime serves the demo, the tests, the lints and the bench.
 
 mod bench;
+mod bigquery;
 mod check;
 mod demo;
 mod exec;

@@ -7,12 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::project::Project;
 use crate::totals::{Reader, Totals};
-use crate::{SetupError, exec, prerequisites, rules};
+use crate::{SetupError, bigquery, exec, prerequisites, rules};
 
 /// Runs the command.
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
     let filter = parse(arguments)?;
-    prerequisites::check()?;
+    let python = prerequisites::check()?.python;
+    bigquery::ensure(&python)?;
     rules::ensure(project)?;
 
     // Without --no-fail-fast the first failing binary would hide how the others fare.

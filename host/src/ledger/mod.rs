@@ -11,6 +11,7 @@ mod codec;
 mod error;
 pub mod inbox;
 mod lock;
+mod moved;
 mod outbox;
 mod schema;
 

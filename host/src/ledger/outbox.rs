@@ -216,6 +216,39 @@ pub(super) fn remove_rows(connection: &Connection, seq: Seq, tier: Tier, kept: &
     u64::try_from(shift).map_err(|_| LedgerError::Damaged("an entry grew by losing rows".into()))
 }
 
+/// Binds what is left of an entry to the next rows of another stream; deletes it if nothing is left. `rest` are the rows if
+/// some of them are gone.
+pub(super) fn rebind(
+    connection: &Connection,
+    (seq, tier): (Seq, Tier),
+    stream: &Stream,
+    rows: usize,
+    rest: Option<&RowSet>,
+) -> Result<(), LedgerError> {
+    let entry = params![seq, tier.as_str()];
+    if rows == 0 {
+        connection.execute("DELETE FROM outbox WHERE seq = ?1 AND tier = ?2", entry)?;
+        return Ok(());
+    }
+    connection.execute(
+        "UPDATE outbox SET stream = ?3, first_offset = ?4 WHERE seq = ?1 AND tier = ?2",
+        params![seq, tier.as_str(), stream.name, signed(stream.next_offset)],
+    )?;
+    if let Some(rest) = rest {
+        let mut frames = Frames::default();
+        frames.push(rest);
+        connection.execute(
+            "UPDATE outbox SET row_count = ?3, rows = ?4 WHERE seq = ?1 AND tier = ?2",
+            params![seq, tier.as_str(), signed(rows as u64), frames.bytes()],
+        )?;
+    }
+    connection.execute(
+        "UPDATE streams SET next_offset = ?2 WHERE name = ?1",
+        params![stream.name, signed(stream.next_offset + rows as u64)],
+    )?;
+    Ok(())
+}
+
 fn text(layout: &Layout) -> String {
     serde_json::to_string(layout).expect("names are text")
 }

@@ -282,7 +282,12 @@ mod tests {
         let mut plan = Plan {
             bronze: None,
             quarantine: HostTable { layout: layout(&[]), columns: vec![] },
-            silver: Silver { layout: layout(&["n", "at"]), partition: Some(1), by_rule: BTreeMap::new() },
+            silver: Silver {
+                layout: layout(&["n", "at"]),
+                message_id: None,
+                partition: Some(1),
+                by_rule: BTreeMap::new(),
+            },
             max_row: 0,
             pipeline: String::new(),
             source_name: String::new(),

@@ -1,5 +1,6 @@
 //! Sending what the ledger promised, lowest commit first, until the warehouse confirms it.
 
+mod moved;
 mod refused;
 mod resume;
 
@@ -9,9 +10,9 @@ use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::telemetry::metrics::{Metrics, Retry};
 use crate::telemetry::tally::Tally;
-use crate::warehouse::{AppendError, Tier, Warehouse, WarehouseError};
+use crate::warehouse::{AppendError, StreamRows, Tier, Warehouse, WarehouseError};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 /// A ledger that the committing and the delivering side share.
@@ -80,6 +81,8 @@ pub enum DeliverError {
 
 const KEPT: &str = ". Nothing is lost: the ledger holds what was read and not written, the next run sends it first";
 
+const LOOKED_FOR: &str = ". The next run looks for what it had written, and sends the rest";
+
 /// What the sides that send know of each other.
 #[derive(Default)]
 struct Sending {
@@ -89,6 +92,9 @@ struct Sending {
     failed: Option<String>,
 }
 
+/// When rows were bound to a target's stream last.
+type Used = BTreeMap<Tier, Instant>;
+
 /// Sends commits of a ledger to a warehouse.
 #[derive(Clone)]
 pub struct Delivery {
@@ -96,12 +102,12 @@ pub struct Delivery {
     pub ledger: SharedLedger,
     /// Where it goes.
     pub warehouse: Arc<dyn Warehouse>,
-    /// How quarantine rows are made of refused events.
-    pub plan: Arc<Plan>,
+    /// How quarantine rows are made of refused events; follows the tables.
+    plan: Arc<RwLock<Arc<Plan>>>,
     /// How long failures that may pass are waited for.
     pub patience: Patience,
     /// Held while a stream is made: the committing and the delivering side may both find one missing.
-    making_streams: Arc<tokio::sync::Mutex<()>>,
+    making_streams: Arc<tokio::sync::Mutex<Used>>,
     /// Held while commits are sent, by whoever waits for one: a micro-batch or a replay.
     sending: Arc<tokio::sync::Mutex<Sending>>,
     /// Counts and times what is sent.
@@ -118,7 +124,18 @@ impl Delivery {
         metrics: Metrics,
     ) -> Self {
         let (making_streams, sending) = (Arc::default(), Arc::default());
+        let plan = Arc::new(RwLock::new(plan));
         Self { ledger: SharedLedger::new(ledger), warehouse, plan, patience, making_streams, sending, metrics }
+    }
+
+    /// Where values go.
+    pub fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.plan.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Where values go from now on: the tables have changed.
+    pub fn replan(&self, plan: Arc<Plan>) {
+        *self.plan.write().unwrap_or_else(PoisonError::into_inner) = plan;
     }
 
     /// Delivers every undone commit up to `last`. Returns what changed in the counts of `last` itself: rows that a table
@@ -195,6 +212,7 @@ impl Delivery {
                 }
                 Some((entry, error)) => {
                     let advice = match &error {
+                        AppendError::StreamGone(_) if self.warehouse.stream_lifetime().is_some() => LOOKED_FOR,
                         // Here the ledger itself is in doubt.
                         AppendError::OutOfRange { .. } | AppendError::StreamGone(_) => "",
                         _ => KEPT,
@@ -206,11 +224,17 @@ impl Delivery {
     }
 
     /// Makes sure that a target has a stream to bind rows to: made in the warehouse first, then recorded. A crash in
-    /// between leaves an unused stream.
+    /// between leaves an unused stream. One that was left alone for so long that the warehouse may forget it is replaced.
     pub async fn ensure_stream(&self, tier: Tier) -> Result<(), DeliverError> {
-        let _making = self.making_streams.lock().await;
+        let mut used = self.making_streams.lock().await;
+        let last = used.insert(tier, Instant::now());
+        if let (Some(last), Some(lifetime)) = (last, self.warehouse.stream_lifetime())
+            && last.elapsed() >= lifetime
+        {
+            self.retire_stream(tier).await?;
+        }
         let missing = self.ledger.call(move |ledger| Ok(ledger.stream(tier).is_none())).await?;
-        let Some(layout) = self.plan.layout(tier).filter(|_| missing).cloned() else { return Ok(()) };
+        let Some(layout) = self.plan().layout(tier).filter(|_| missing).cloned() else { return Ok(()) };
         let name = self.ledger.retrying(&self.patience, move |ledger| ledger.new_stream_name(tier)).await?;
         let name = retrying(&self.patience, || self.warehouse.create_stream(&name, &layout.table)).await?;
         failpoint::pass(failpoint::STREAM_CREATED);
@@ -219,4 +243,13 @@ impl Delivery {
         failpoint::pass(failpoint::STREAM_RECORDED);
         Ok(())
     }
+}
+
+/// Ledger and warehouse count the rows of a stream differently.
+fn diverged(stream: &str, rows: StreamRows, counted: &str) -> DeliverError {
+    let has = match rows {
+        StreamRows::Rows(rows) => format!("has {rows} rows"),
+        StreamRows::Unknown | StreamRows::Missing => "is missing".to_owned(),
+    };
+    DeliverError::Diverged(format!("stream {stream} {has}, but the ledger counts {counted}"))
 }

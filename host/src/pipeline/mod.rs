@@ -6,7 +6,7 @@
 //! what is in quarantine.
 //!
 //! With a rule store [`reload`] follows it and swaps the rules, and [`beside`] judges the same events with other rules, for
-//! shadows, canaries and guards; `serving` holds all that judges a run.
+//! shadows, canaries and guards; `serving` holds all that judges a run, and `tables` follows tables that somebody changes.
 //!
 //! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
 
@@ -25,6 +25,7 @@ pub mod report;
 pub mod retry;
 pub mod run;
 mod serving;
+mod tables;
 mod threads;
 
 pub use crate::stop::Stop;

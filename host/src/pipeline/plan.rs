@@ -48,6 +48,8 @@ pub struct HostTable {
 pub struct Silver {
     /// Table and columns.
     pub layout: Arc<Layout>,
+    /// The column that holds the message id, if there is one.
+    pub message_id: Option<String>,
     /// Index in the layout of the column that partitions the table.
     pub partition: Option<usize>,
     /// The value of each column, by rule.
@@ -250,7 +252,9 @@ impl Planner<'_> {
             let host = host_column(&silver.host_columns, name);
             self.partition(name, &layout, &manifests, host)
         });
-        Some(Silver { layout: Arc::new(layout), partition, by_rule })
+        let ids = silver.host_columns.iter().find(|(_, host)| **host == HostColumn::MessageId);
+        let message_id = ids.map(|(column, _)| column.clone());
+        Some(Silver { layout: Arc::new(layout), message_id, partition, by_rule })
     }
 
     /// The columns of a new silver table.

@@ -33,11 +33,15 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// Micro-batches that are judged at the same time.
 const JUDGING: usize = 3;
 /// Commits that may wait for delivery.
 const UNDELIVERED: usize = 4;
+
+/// Commits whose messages may wait for their ack to be confirmed.
+const ACKS: usize = 16;
 
 /// Runs a pipeline until its source ends or it is asked to stop.
 pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {
@@ -226,15 +230,33 @@ async fn commit(
     Ok(true)
 }
 
-/// Delivers commits as they come, and what refused rows added at the end. Counts the events whose rows are durable, and
-/// only then lets go of the messages they came in.
+/// Delivers commits as they come, and what refused rows added at the end.
 async fn deliver_all(delivery: Delivery, mut queue: mpsc::Receiver<Commit>) -> Result<(), DeliverError> {
+    let mut acks = JoinSet::new();
+    let delivered = deliver_each(&delivery, &mut queue, &mut acks).await;
+    // Also after a failure: what is durable need not come again.
+    while acks.join_next().await.is_some() {}
+    delivered?;
+    delivery.deliver_all().await
+}
+
+/// Counts the events whose rows are durable, and only then lets go of the messages they came in. That may take a while to
+/// be confirmed, and the next rows need not wait for it.
+async fn deliver_each(
+    delivery: &Delivery,
+    queue: &mut mpsc::Receiver<Commit>,
+    acks: &mut JoinSet<usize>,
+) -> Result<(), DeliverError> {
     while let Some(Commit { seq, mut tally, leases }) = queue.recv().await {
         let refused = delivery.deliver(seq).await?;
         tally.refuse(&refused);
         delivery.metrics.durable(&tally);
-        leases.ack().await;
+        if !leases.is_empty() {
+            acks.spawn(leases.ack());
+        }
+        if acks.len() > ACKS {
+            acks.join_next().await;
+        }
     }
-    delivery.deliver_all().await?;
     Ok(())
 }

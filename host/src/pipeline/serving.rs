@@ -8,6 +8,7 @@ use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::options::Options;
 use super::plan::Plan;
 use super::reload::{Begun, Follower, Message, follow};
+use super::tables;
 use crate::config::Config;
 use crate::rules::{RuleSet, Sandbox};
 use crate::source::Batch;
@@ -20,6 +21,7 @@ pub(super) struct Serving {
     evaluators: Evaluators,
     current: watch::Receiver<Context>,
     following: Option<Following>,
+    tables: JoinHandle<()>,
 }
 
 /// What a rule store needs.
@@ -43,13 +45,12 @@ impl Serving {
         let passed = |key: &PairKey| begun.as_ref().is_some_and(|begun| begun.has_passed(key));
         let pairs = registry.pairs(&rules, &config.rules.guard, passed, options.clock.now());
         let context = Context { rules, plan, pairs };
-        let (following, current) = match begun {
-            None => (None, watch::channel(context).1),
-            Some(begun) => {
-                let (following, current) =
-                    Following::start(config, sandbox, begun, (context, registry), delivery, options).await?;
-                (Some(following), current)
-            }
+        let (sender, current) = watch::channel(context);
+        let tables = tables::follow(config.clone(), delivery.clone(), options.status.clone(), sender.clone());
+        let tables = tokio::spawn(tables);
+        let following = match begun {
+            None => None,
+            Some(begun) => Some(Following::start(config, sandbox, begun, (sender, registry), delivery, options).await?),
         };
         let besides = following.as_ref().map(|following| &following.besides);
         let evaluators = Evaluators::start(
@@ -61,7 +62,7 @@ impl Serving {
             &options.metrics,
         )
         .map_err(RunError::Thread)?;
-        Ok(Self { evaluators, current, following })
+        Ok(Self { evaluators, current, following, tables })
     }
 
     /// Hands a micro-batch to the threads, with the rules of now: it keeps them.
@@ -82,6 +83,7 @@ impl Serving {
 
     /// Ends the threads: what is compared by then counts, and a guard that trips on it still rolls back.
     pub(super) async fn finish(self) {
+        self.tables.abort();
         let Some(Following { besides, follower, differences }) = self.following else { return };
         let ending = tokio::task::spawn_blocking(move || {
             besides.finish();
@@ -100,10 +102,10 @@ impl Following {
         config: &Config,
         sandbox: &Arc<Sandbox>,
         begun: Begun,
-        (context, registry): (Context, Registry),
+        (current, registry): (watch::Sender<Context>, Registry),
         delivery: &Delivery,
         options: &Options,
-    ) -> Result<(Self, watch::Receiver<Context>), RunError> {
+    ) -> Result<Self, RunError> {
         let (messages, inbox) = mpsc::channel();
         let (found, findings) = channel::unbounded_channel();
         let tripped = messages.clone();
@@ -123,17 +125,15 @@ impl Following {
             config: config.clone(),
             sandbox: Arc::clone(sandbox),
             begun,
-            context,
             registry,
             worker_id: format!("{}-{id}", config.name),
             clock: Arc::clone(&options.clock),
             metrics: options.metrics.clone(),
             status: options.status.clone(),
         };
-        let (follower, current) = Follower::start(settings, (messages, inbox)).map_err(RunError::Thread)?;
+        let follower = Follower::start(settings, (messages, inbox), current).map_err(RunError::Thread)?;
         let (pipeline, table) = (config.name.clone(), config.rules.shadow.table.clone());
         let writing = differences::write(Arc::clone(&delivery.warehouse), pipeline, table, findings);
-        let following = Self { besides: Arc::new(besides), follower, differences: tokio::spawn(writing) };
-        Ok((following, current))
+        Ok(Self { besides: Arc::new(besides), follower, differences: tokio::spawn(writing) })
     }
 }

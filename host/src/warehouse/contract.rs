@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// What is known of the rows of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,9 @@ pub trait Warehouse: Send + Sync {
         column: &'a str,
         values: Vec<String>,
     ) -> BoxFuture<'a, Result<BTreeSet<String>, WarehouseError>>;
+
+    /// Counts up when a table was seen to be another than it was. A warehouse that does not notice never does.
+    fn schema_changes(&self) -> watch::Receiver<u64>;
 
     /// Marks quarantine rows as resolved. Those that are marked stay as they are.
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>>;

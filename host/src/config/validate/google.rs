@@ -123,7 +123,11 @@ impl Check {
 
     /// Emulators want no credentials; everybody else does.
     fn identity(&mut self, key: &str, given: Option<&str>, endpoint: Option<&Endpoint>) -> Option<Identity> {
+        let told_everybody = endpoint.is_some_and(|endpoint| endpoint.is_plaintext() && !endpoint.is_loopback());
         match given {
+            Some("application_default") if told_everybody => {
+                self.refuse(key, "credentials are not sent in plain text over the network: use https://")
+            }
             None if endpoint.is_some_and(Endpoint::is_plaintext) => Some(Identity::Anonymous),
             None | Some("application_default") => Some(Identity::ApplicationDefault),
             Some("anonymous") => Some(Identity::Anonymous),

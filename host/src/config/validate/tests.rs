@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::RulesFrom;
+use crate::google::credentials::Identity;
 use crate::rules::guard::GuardLimits;
 use crate::rules::set::{By, Routing};
 use crate::warehouse::HostColumn;
@@ -80,8 +81,19 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
     };
     refused("name=Bad Name", "--set: name:", "a-z, 0-9");
     refused("source.file.format=xml", "source.file.format", "\"lines\" or \"envelope\"");
-    refused("source.pubsub.subscription=s", "source.pubsub", "--with local.toml");
-    refused("warehouse.bigquery.project=p", "warehouse.bigquery", "--with local.toml");
+    refused("source.pubsub.subscription=s", "source.pubsub.subscription", "projects/PROJECT/subscriptions/NAME");
+    refused("warehouse.bigquery.project=a b", "warehouse.bigquery.project", "not a project");
+    refused("run.drain_timeout=soon", "run.drain_timeout", "unit");
+    refused("silver.cluster_by=[\"a\", \"b\", \"c\", \"d\", \"e\"]", "silver.cluster_by", "at most four");
+    refused("bronze.partition_by=a-b", "bronze.partition_by", "column name");
+    refused("dedup.by=name", "dedup.by", "message_id");
+    refused("dedup={ by = { attribute = \"a\", field = \"/f\" } }", "dedup.by", "exactly one of");
+    refused("dedup={ by = { field = \"f\" } }", "dedup.by.field", "/");
+    refused("dedup={ by = { columns = [\"a-b\"] } }", "dedup.by.columns", "column name");
+    refused("dedup={ by = { columns = [] } }", "dedup.by", "exactly one of");
+    refused("dedup={ by = \"payload\", horizon = \"1 ms\" }", "dedup.horizon", "at least 1 s");
+    refused("dedup={ by = \"payload\", expected_rate = 0.0 }", "dedup.expected_rate", "above 0");
+    refused("dedup={ by = \"payload\", on_conflict = \"keep\" }", "dedup.on_conflict", "quarantine");
     refused("rules.isolation=none", "rules.isolation", "\"batch\" or \"event\"");
     refused("rules.event_version.default=9", "rules.event_version.default", "no component serves");
     refused("rules.event_version.field=/v", "rules.event_version", "exactly one of");
@@ -124,6 +136,59 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
     for remote in ["0.0.0.0:80", "[::]:80", "192.0.2.1:80", "[::ffff:192.0.2.1]:80"] {
         refused(&format!("admin.listen={remote}"), "admin.listen", "allow_remote = true");
     }
+}
+
+#[test]
+fn what_is_googles_is_refused_with_its_key() {
+    let pubsub = "source.pubsub.subscription=projects/p/subscriptions/s";
+    let bigquery = "warehouse.bigquery.project=p";
+    let refused = |first: &str, set: &str, key: &str, what: &str| {
+        let error = load(&[first, set]).unwrap_err();
+        assert!(error.contains(key) && error.contains(what), "{set}: {error}");
+    };
+    refused(pubsub, "source.pubsub.streams=0", "source.pubsub.streams", "at least 1");
+    refused(pubsub, "source.pubsub.streams=65", "source.pubsub.streams", "at most 64");
+    refused(pubsub, "source.pubsub.workers=0", "source.pubsub.workers", "at least 1");
+    refused(pubsub, "source.pubsub.max_outstanding_bytes=1", "source.pubsub.max_outstanding_bytes", "unit");
+    refused(pubsub, "source.pubsub.endpoint=ftp://h", "source.pubsub.endpoint", "host:port");
+    refused(pubsub, "source.pubsub.endpoint=http://h:1", "source.pubsub.endpoint", "allow_plaintext = true");
+    refused(pubsub, "source.pubsub.credentials=mine", "source.pubsub.credentials", "application_default");
+    refused(bigquery, "warehouse.bigquery.request_timeout=0 s", "warehouse.bigquery.request_timeout", "at least 1 ms");
+    refused(bigquery, "warehouse.bigquery.endpoint=127.0.0.1:1", "storage_endpoint", "belong together");
+    let both = "batch.max_age=1 s";
+    let error = load(&[bigquery, "warehouse.bigquery.commit_interval=5 s", both]).unwrap_err();
+    assert!(error.contains("commit_interval") && error.contains("batch.max_age"), "{error}");
+}
+
+#[test]
+fn a_micro_batch_for_bigquery_is_full_after_its_commit_interval() {
+    let age = |sets: &[&str]| load(sets).unwrap().batch.max_age;
+    assert_eq!(age(&[]), Duration::from_millis(500));
+    assert_eq!(age(&["warehouse.bigquery.project=p"]), Duration::from_secs(1));
+    let seed = ["warehouse.bigquery.project=p", "warehouse.bigquery.commit_interval=5 s"];
+    assert_eq!(age(&seed), Duration::from_secs(5));
+}
+
+#[test]
+fn an_emulator_is_spoken_to_without_credentials_and_google_with_those_of_the_machine() {
+    let identity = |sets: &[&str]| {
+        let config = load(&[&["source.pubsub.subscription=projects/p/subscriptions/s"], sets].concat()).unwrap();
+        let SourceConfig::Pubsub(pubsub) = config.source else { panic!("it is a subscription") };
+        pubsub.identity
+    };
+    assert_eq!(identity(&["source.pubsub.endpoint=https://h"]), Identity::ApplicationDefault);
+    assert_eq!(identity(&["source.pubsub.endpoint=127.0.0.1:1"]), Identity::Anonymous);
+    let asked = ["source.pubsub.endpoint=127.0.0.1:1", "source.pubsub.credentials=application_default"];
+    assert_eq!(identity(&asked), Identity::ApplicationDefault);
+    let remote = ["source.pubsub.endpoint=http://h:1", "source.pubsub.allow_plaintext=true"];
+    assert_eq!(identity(&remote), Identity::Anonymous);
+    let told_everybody = [
+        "source.pubsub.subscription=projects/p/subscriptions/s",
+        "source.pubsub.endpoint=http://h:1",
+        "source.pubsub.allow_plaintext=true",
+        "source.pubsub.credentials=application_default",
+    ];
+    assert!(load(&told_everybody).unwrap_err().contains("plain text over the network"));
 }
 
 #[test]

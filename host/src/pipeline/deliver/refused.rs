@@ -96,12 +96,12 @@ impl Delivery {
     }
 
     /// The plan with the quarantine table that rows are bound to now. A stream that an earlier run opened keeps its
-    /// table and columns, whatever the table or the pipeline file has become since.
+    /// table, whatever the pipeline file has become since.
     async fn plan_for_open_quarantine(&self) -> Result<Plan, DeliverError> {
-        let mut plan = Plan::clone(&self.plan);
+        let mut plan = Plan::clone(&self.plan());
         let layout =
             self.ledger.call(|ledger| Ok(ledger.stream(Tier::Quarantine).map(|s| Arc::clone(&s.layout)))).await?;
-        if let Some(layout) = layout.filter(|layout| *layout != plan.quarantine.layout) {
+        if let Some(layout) = layout.filter(|layout| layout.table != plan.quarantine.layout.table) {
             let columns = layout.columns.iter().map(|name| {
                 let known = quarantine_columns().iter().find(|column| column.name.eq_ignore_ascii_case(name));
                 known.map(|column| column.host).ok_or_else(|| {

@@ -1,9 +1,9 @@
 //! What every start does before anything else.
 
 use super::super::retry::retrying;
-use super::{DeliverError, Delivery};
+use super::{DeliverError, Delivery, diverged};
 use crate::failpoint;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Stream};
 use crate::warehouse::{StreamRows, Tier};
 use std::ops::RangeInclusive;
 
@@ -13,25 +13,40 @@ impl Delivery {
     pub async fn resume(&self) -> Result<u64, DeliverError> {
         self.refuse_other_times().await?;
         let undone = self.ledger.call(|ledger| Ok(ledger.undone())).await? as u64;
-        self.deliver_all().await?;
-        // Their counts were an earlier run's.
-        self.sending.lock().await.refused.clear();
+        self.send_again().await?;
+        self.forget_refused().await;
         failpoint::pass(failpoint::UNDONE_SENT);
         // All of them before the first is finalized: what is found here leaves everything as it is.
         self.compare_open_streams().await?;
         for tier in Tier::ALL {
             let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
             let Some(stream) = stream else { continue };
-            let rows = retrying(&self.patience, || self.warehouse.finalize_stream(&stream.name)).await?;
-            failpoint::pass(failpoint::STREAM_FINALIZED);
-            if !self.agrees(rows, stream.next_offset..=stream.next_offset) {
-                return Err(diverged(&stream.name, rows, &stream.next_offset.to_string()));
-            }
-            self.ledger.retrying(&self.patience, move |ledger| ledger.close_stream(tier)).await?;
-            failpoint::pass(failpoint::STREAM_CLOSED);
+            self.finalize(tier, &stream).await?;
         }
         self.forget_old_streams().await?;
         Ok(undone)
+    }
+
+    /// Closes a target's stream, of which nothing is undone: in the warehouse first, whose count is compared.
+    async fn finalize(&self, tier: Tier, stream: &Stream) -> Result<(), DeliverError> {
+        let rows = retrying(&self.patience, || self.warehouse.finalize_stream(&stream.name)).await?;
+        failpoint::pass(failpoint::STREAM_FINALIZED);
+        if !self.agrees(rows, stream.next_offset..=stream.next_offset) {
+            return Err(diverged(&stream.name, rows, &stream.next_offset.to_string()));
+        }
+        self.ledger.retrying(&self.patience, move |ledger| ledger.close_stream(tier)).await?;
+        failpoint::pass(failpoint::STREAM_CLOSED);
+        Ok(())
+    }
+
+    /// Closes a target's stream so that the next rows get another, unless rows of it wait to be sent.
+    pub(super) async fn retire_stream(&self, tier: Tier) -> Result<(), DeliverError> {
+        let read =
+            move |ledger: &mut Ledger| Ok((ledger.stream(tier).cloned(), ledger.undone_entries(tier)?.is_empty()));
+        match self.ledger.retrying(&self.patience, read).await? {
+            (Some(stream), true) => self.finalize(tier, &stream).await,
+            _ => Ok(()),
+        }
     }
 
     /// Of the streams of earlier runs only the last of each target is of use, to be compared at the next start.
@@ -82,12 +97,4 @@ impl Delivery {
             StreamRows::Missing => *counted.end() == 0 || self.warehouse.stream_lifetime().is_some(),
         }
     }
-}
-
-fn diverged(stream: &str, rows: StreamRows, counted: &str) -> DeliverError {
-    let has = match rows {
-        StreamRows::Rows(rows) => format!("has {rows} rows"),
-        StreamRows::Unknown | StreamRows::Missing => "is missing".to_owned(),
-    };
-    DeliverError::Diverged(format!("stream {stream} {has}, but the ledger counts {counted}"))
 }

@@ -52,8 +52,6 @@ pub struct Settings {
     pub sandbox: Arc<Sandbox>,
     /// How the run began.
     pub begun: Begun,
-    /// The rule set that serves now, and what it is compared with.
-    pub context: Context,
     /// The comparisons of that set.
     pub registry: Registry,
     /// Names the worker in the store: unique to its ledger.
@@ -73,15 +71,15 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Starts it. What serves is read from the receiver, at the start of each micro-batch.
+    /// Starts it. It puts what serves from the next micro-batch on into `current`.
     pub fn start(
         settings: Settings,
         messages: (Sender<Message>, Receiver<Message>),
-    ) -> io::Result<(Self, watch::Receiver<Context>)> {
-        let (sender, receiver) = watch::channel(settings.context.clone());
-        let mut following = Following::new(settings, messages.0.clone(), sender);
+        current: watch::Sender<Context>,
+    ) -> io::Result<Self> {
+        let mut following = Following::new(settings, messages.0.clone(), current);
         let thread = thread::Builder::new().name("reload".into()).spawn(move || following.run(&messages.1))?;
-        Ok((Self { messages: messages.0, thread: Some(thread) }, receiver))
+        Ok(Self { messages: messages.0, thread: Some(thread) })
     }
 
     /// Ends it, after what it was told before. Blocks, but not for ever: a store on a file system that hangs must not

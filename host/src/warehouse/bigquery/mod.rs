@@ -82,6 +82,10 @@ impl Warehouse for BigQuery {
         todo!()
     }
 
+    fn schema_changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        todo!()
+    }
+
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>> {
         todo!()
     }

@@ -25,6 +25,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// How long SQLite itself waits for another process's lock before a call counts as failed (and is retried).
 const BUSY: Duration = Duration::from_secs(2);
@@ -188,6 +189,11 @@ impl Warehouse for Sqlite {
             }
             Ok(found)
         }))
+    }
+
+    /// Never: what no longer fits fails when it is written.
+    fn schema_changes(&self) -> watch::Receiver<u64> {
+        watch::channel(0).1
     }
 
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>> {

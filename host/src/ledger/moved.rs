@@ -1,0 +1,117 @@
+//! A stream that the warehouse no longer has: what was bound to it and is not in the table is bound to another.
+
+use super::{Entry, Ledger, LedgerError, Seq, Stream, Tier, outbox};
+use std::sync::Arc;
+
+impl Ledger {
+    /// The undone entries of a target, in the order they were bound.
+    pub fn undone_entries(&self, tier: Tier) -> Result<Vec<(Seq, Entry)>, LedgerError> {
+        let mut found = Vec::new();
+        for seq in &self.undone {
+            let entries = self.entries(*seq)?;
+            found.extend(entries.iter().filter(|entry| entry.tier == tier).map(|entry| (*seq, entry.clone())));
+        }
+        // A commit that a table's refusal added has a higher number than one whose entries came later in the stream.
+        found.sort_by_key(|(_, entry)| entry.first_offset);
+        Ok(found)
+    }
+
+    /// Binds what is undone of a target's stream to the new stream `name`, in one transaction. The first `written` rows of
+    /// the old one are in the table: of an entry that ends behind them only the rest is sent again.
+    pub fn move_stream(&mut self, tier: Tier, name: &str, written: u64) -> Result<(), LedgerError> {
+        let Some(old) = self.streams.get(&tier).cloned() else { return Ok(()) };
+        let undone = self.undone_entries(tier)?;
+        let mut new = Stream { name: name.to_owned(), next_offset: 0, layout: Arc::clone(&old.layout) };
+        let transaction = self.connection.transaction()?;
+        let closed = Stream { next_offset: written, ..old };
+        outbox::close_stream(&transaction, tier, &closed)?;
+        outbox::insert_stream(&transaction, tier, name, &new.layout)?;
+        for (seq, entry) in undone {
+            let before = written.saturating_sub(entry.first_offset).min(entry.rows.len() as u64);
+            let before = usize::try_from(before).expect("it is not more than there are rows");
+            let rest = if before == 0 { None } else { Some(entry.rows.without(&(0..before).collect::<Vec<_>>())) };
+            let rows = entry.rows.len() - before;
+            outbox::rebind(&transaction, (seq, tier), &new, rows, rest.as_ref())?;
+            new.next_offset += rows as u64;
+        }
+        transaction.commit()?;
+        self.streams.insert(tier, new);
+        // What is in memory is bound to the old one.
+        self.recent.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Frames, Part};
+    use super::*;
+    use crate::warehouse::{Encoding, Layout, RowSet};
+
+    fn rows(count: u32) -> RowSet {
+        let mut rows = RowSet::default();
+        for event in 0..count {
+            rows.push(event, usize::MAX, |bytes| bytes.push(u8::try_from(event).unwrap())).unwrap();
+        }
+        rows
+    }
+
+    fn commit(ledger: &mut Ledger, layout: &Arc<Layout>, tiers: &[(Tier, u32)]) {
+        let part = |(tier, count): &(Tier, u32)| {
+            let (rows, mut frames) = (rows(*count), Frames::default());
+            frames.push(&rows);
+            Part { tier: *tier, layout: Arc::clone(layout), rows: Arc::new(rows), frames }
+        };
+        let parts: Vec<Part> = tiers.iter().map(part).collect();
+        ledger.commit(&parts, &Frames::default(), None).unwrap();
+    }
+
+    /// Offset and row count of each undone entry of silver.
+    fn bound(ledger: &Ledger) -> Vec<(String, u64, Vec<u8>)> {
+        let entries = ledger.undone_entries(Tier::Silver).unwrap().into_iter();
+        entries.map(|(_, e)| (e.stream.clone(), e.first_offset, e.rows.iter().flatten().copied().collect())).collect()
+    }
+
+    #[test]
+    fn what_is_in_the_table_is_not_bound_again_and_the_rest_is_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });
+        let open = || Ledger::open(directory.path(), "p", "w").unwrap();
+        let mut ledger = open();
+        for tier in [Tier::Silver, Tier::Quarantine] {
+            ledger.open_stream(tier, tier.as_str(), Arc::clone(&layout)).unwrap();
+        }
+        commit(&mut ledger, &layout, &[(Tier::Silver, 2)]);
+        commit(&mut ledger, &layout, &[(Tier::Silver, 3), (Tier::Quarantine, 1)]);
+        commit(&mut ledger, &layout, &[(Tier::Silver, 1)]);
+        // Two rows of the second commit are in the table, too.
+        ledger.move_stream(Tier::Silver, "new", 4).unwrap();
+        for reopened in [false, true] {
+            if reopened {
+                drop(ledger);
+                ledger = open();
+            }
+            assert_eq!(bound(&ledger), [("new".to_owned(), 0, vec![2]), ("new".to_owned(), 1, vec![0])]);
+            assert_eq!(ledger.stream(Tier::Silver).unwrap().next_offset, 2);
+            assert_eq!(ledger.closed_streams().unwrap(), [("silver".to_owned(), 4)]);
+            let other = ledger.undone_entries(Tier::Quarantine).unwrap();
+            assert_eq!((other.len(), other[0].1.stream.as_str()), (1, "quarantine"));
+            // The first commit has nothing left to send, and is done when it is looked at.
+            assert_eq!((ledger.first_undone(), ledger.entries(1).unwrap().len()), (Some(1), 0));
+        }
+        commit(&mut ledger, &layout, &[(Tier::Silver, 1)]);
+        assert_eq!(bound(&ledger).last().unwrap().1, 2);
+    }
+
+    #[test]
+    fn nothing_written_moves_everything() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });
+        let mut ledger = Ledger::open(directory.path(), "p", "w").unwrap();
+        ledger.open_stream(Tier::Silver, "old", Arc::clone(&layout)).unwrap();
+        commit(&mut ledger, &layout, &[(Tier::Silver, 2)]);
+        ledger.move_stream(Tier::Silver, "new", 0).unwrap();
+        assert_eq!(bound(&ledger), [("new".to_owned(), 0, vec![0, 1])]);
+        assert!(ledger.closed_streams().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,3 @@
+//! BigQuery: what the tests run against.
+
+mod emulator;

@@ -1,0 +1,5 @@
+//! BigQuery for tests: the real emulator.
+
+pub mod emulator;
+
+pub use emulator::Emulator;
