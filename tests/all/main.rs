@@ -15,6 +15,7 @@ mod goldens;
 mod ledger;
 mod load;
 mod payloads;
+mod provision;
 mod quarantine;
 mod releases;
 mod sandbox;

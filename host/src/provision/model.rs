@@ -179,6 +179,8 @@ impl Purpose {
 /// Everything that a pipeline wants, in the order in which it can be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
+    /// The project that queries are billed to; none without BigQuery.
+    pub billed_to: Option<String>,
     /// Datasets.
     pub datasets: Vec<Dataset>,
     /// Tables.

@@ -133,12 +133,11 @@ fn service_agent(subscription: &Subscription) -> Vec<Grant> {
 fn worker(wanted: &Wanted) -> Vec<Grant> {
     let mut grants = Vec::new();
     let written = wanted.tables.iter().filter(|table| table.role != TableRole::BronzeBySubscription);
-    for table in written.clone() {
+    for table in written {
         let why = "the worker reads the table's columns and appends rows";
         grants.push(on_table(Who::Worker, DATA_EDITOR, &table.name, why));
     }
-    let projects: BTreeSet<&str> = written.map(|table| table.name.project.as_str()).collect();
-    for project in projects {
+    if let Some(project) = &wanted.billed_to {
         let why = "the worker asks a table for rows: at its start with a new ledger, and where a stream is gone";
         grants.push(on_project(Who::Worker, "roles/bigquery.jobUser", project, why));
     }
@@ -156,12 +155,13 @@ fn worker(wanted: &Wanted) -> Vec<Grant> {
 }
 
 fn provisioner(wanted: &Wanted) -> Vec<Grant> {
-    let bigquery: BTreeSet<&str> = wanted.datasets.iter().map(|dataset| dataset.project.as_str()).collect();
+    let datasets = wanted.datasets.iter().map(|dataset| dataset.project.as_str());
+    let bigquery: BTreeSet<&str> = datasets.chain(wanted.billed_to.as_deref()).collect();
     let topics = wanted.topics.iter().map(|topic| topic.0.as_str());
     let subscriptions = wanted.subscriptions.iter().map(|subscription| subscription.name.as_str());
     let pubsub: BTreeSet<&str> = topics.chain(subscriptions).map(|name| parts(name).0).collect();
     let datasets = bigquery.into_iter().map(|project| {
-        let why = "it makes datasets and owns what it makes, tables included";
+        let why = "it makes datasets, by which it owns them with their tables, and runs the SQL";
         on_project(Who::Provisioner, "roles/bigquery.user", project, why)
     });
     let others = pubsub

@@ -1,7 +1,7 @@
 //! What a pipeline wants, from its file and its rules. Pure.
 
 use super::model::{
-    Dataset, Purpose, Standing, Subscription, Table, TableName, TableRole, Topic, Wanted, WantedColumn,
+    Purpose, Standing, Subscription, Table, TableName, TableRole, Topic, Wanted, WantedColumn,
 };
 use super::shards;
 use crate::config::{Config, ConfigError, Problem, PubsubProvision, RulesFrom, SourceConfig, TierConfig, WarehouseConfig};
@@ -47,10 +47,11 @@ impl Builder<'_> {
 
     fn tables(&mut self, rules: &RuleSet) {
         let config = self.config;
-        let WarehouseConfig::Bigquery(_) = config.warehouse else {
+        let WarehouseConfig::Bigquery(bigquery) = &config.warehouse else {
             self.note("the warehouse is SQLite: its tables are made by a run, with create = \"if_needed\"");
             return;
         };
+        self.wanted.billed_to = Some(bigquery.project.clone());
         let bronze = config.provision.pubsub.as_ref().and_then(|pubsub| pubsub.bronze.as_ref());
         if let Some(tier) = &config.bronze {
             let columns = self.host_columns(bronze_columns(), &[]);
@@ -120,6 +121,10 @@ impl Builder<'_> {
         let shadow = &config.rules.shadow;
         if !self.options.extended || shadow.keep == 0 || !matches!(config.rules.from, RulesFrom::Store(_)) {
             return;
+        }
+        if TableName::parse(&config.warehouse.table_name(&shadow.table)).is_none() {
+            let what = "names no dataset, so differences between rules cannot be written";
+            return self.note(format!("rules.shadow.table: {:?} {what}", shadow.table));
         }
         let new = differences::table(&shadow.table);
         let tier = TierConfig {

@@ -1,0 +1,3 @@
+//! `preflight provision`.
+
+mod dry_run;
