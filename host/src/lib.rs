@@ -23,6 +23,7 @@ pub mod files;
 pub mod fixtures;
 pub mod google;
 pub mod ledger;
+pub mod pace;
 pub mod pipeline;
 pub mod provision;
 pub mod releases;

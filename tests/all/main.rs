@@ -16,6 +16,7 @@ mod ledger;
 mod load;
 mod payloads;
 mod provision;
+mod pubsub;
 mod quarantine;
 mod releases;
 mod sandbox;

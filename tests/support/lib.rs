@@ -11,6 +11,7 @@ pub mod handmade;
 pub mod http;
 pub mod paths;
 pub mod pipeline;
+pub mod pubsub;
 pub mod rule_store;
 pub mod running;
 pub mod scenes;

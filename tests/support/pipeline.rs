@@ -97,6 +97,15 @@ impl Pipeline {
         Self::with_file(&OFFVIA.replace("RULES", &rules), input)
     }
 
+    /// The same with another source: the lines of its table.
+    pub fn offvia_from(source: &str) -> Self {
+        let pipeline = Self::offvia("");
+        let file = std::fs::read_to_string(pipeline.file()).expect("the file was written");
+        let with_source = file.replace("[source.file]\npath = \"input.ndjson\"", source);
+        std::fs::write(pipeline.file(), with_source).expect("it can be written to");
+        pipeline
+    }
+
     /// The same tables and routing with one component for event version 1.
     pub fn with_rule(component: &Path, input: impl AsRef<[u8]>) -> Self {
         let rules = format!("\"1\" = {:?}", component.display().to_string());

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Longer than any run of a test. A run that hangs is ended by a signal, which no test expects.
 const HANGS: Duration = Duration::from_secs(90);
 
+/// Between looks at something that takes a while, so that looking does not hold it up.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
 /// A started `preflight run`. Dropping it kills it.
 pub struct Running {
     _watchdog: mpsc::Sender<()>,
@@ -71,6 +74,15 @@ impl Running {
         while !is_so() {
             assert!(!self.has_ended(), "it ended before that");
             thread::yield_now();
+        }
+    }
+
+    /// Looks now and then until something is so: for what takes a while. Fails if it ends before that.
+    #[track_caller]
+    pub fn wait_patiently_until(&mut self, is_so: impl Fn() -> bool) {
+        while !is_so() {
+            assert!(!self.has_ended(), "it ended before that");
+            thread::sleep(BETWEEN_LOOKS);
         }
     }
 

@@ -3,9 +3,10 @@
 use super::beside::differences;
 use super::loading;
 use super::plan::{Plan, plan};
-use crate::config::{Config, ConfigError, Problem, RulesFrom, SourceConfig};
+use crate::config::{Config, ConfigError, Problem, PubsubConfig, RulesFrom, SourceConfig};
 use crate::releases::{Releases, RuleStore};
 use crate::rules::{RuleSet, Sandbox};
+use crate::source::pubsub::{self, Unfit};
 use crate::warehouse::{self, LiveTables, NewTable, WarehouseError};
 use std::sync::Arc;
 
@@ -19,6 +20,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// Tables to be made first.
     pub new_tables: Vec<NewTable>,
+    /// The source, as far as it was looked at.
+    pub source: SourceFound,
 }
 
 /// What is known of the live tables.
@@ -26,8 +29,13 @@ pub(super) type Live = Result<LiveTables, WarehouseError>;
 
 /// Loads the rules and holds them against the live tables. Changes nothing but the code cache.
 pub fn prepare(config: &Config) -> Result<Prepared, ConfigError> {
-    source_exists(config)?;
-    prepare_for(config, &inspect(config), current_releases(config)?.as_ref())
+    let source = source_exists(config)?;
+    // A run waits for it; who checks wants to know.
+    if let (SourceFound::Away(why), SourceConfig::Pubsub(subscription)) = (&source, &config.source) {
+        return Err(subscription_problem(subscription, why));
+    }
+    let prepared = prepare_for(config, &inspect(config), current_releases(config)?.as_ref())?;
+    Ok(Prepared { source, ..prepared })
 }
 
 /// What a run of this pipeline would refuse, as far as it can be told now: a database that another program holds is
@@ -37,7 +45,7 @@ pub fn refusals(config: &Config) -> Option<ConfigError> {
         Err(error) if error.retryable => None,
         live => {
             let prepared = source_exists(config)
-                .and_then(|()| current_releases(config))
+                .and_then(|_| current_releases(config))
                 .and_then(|releases| prepare_for(config, &live, releases.as_ref()));
             prepared.err()
         }
@@ -68,7 +76,7 @@ pub(super) fn current_releases(config: &Config) -> Result<Option<Releases>, Conf
 pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releases>) -> Result<Prepared, ConfigError> {
     let (sandbox, rules) = load_rules(config, releases)?;
     let (plan, new_tables) = plan_for(config, &rules, live)?;
-    Ok(Prepared { sandbox, rules: Arc::new(rules), plan, new_tables })
+    Ok(Prepared { sandbox, rules: Arc::new(rules), plan, new_tables, source: SourceFound::Bytes })
 }
 
 /// The rules that the pipeline file names, or that its store releases now. No table is looked at.
@@ -102,14 +110,49 @@ pub(super) fn plan_for(config: &Config, rules: &RuleSet, live: &Live) -> Result<
     plan(config, rules, |name| live.get(name).cloned()).map_err(ConfigError)
 }
 
-/// A file that cannot be opened is told before anything else is done.
-pub(super) fn source_exists(config: &Config) -> Result<(), ConfigError> {
-    let SourceConfig::File { path, .. } = &config.source else { return Ok(()) };
+/// What is known of the source before it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceFound {
+    /// A file, or standard input.
+    Bytes,
+    /// A subscription.
+    Subscription(pubsub::Found),
+    /// A subscription that does not answer now, and why.
+    Away(String),
+}
+
+/// A file that cannot be opened, a subscription that is not there or cannot be pulled: that is told before anything else
+/// is done.
+pub(super) fn source_exists(config: &Config) -> Result<SourceFound, ConfigError> {
+    let path = match &config.source {
+        SourceConfig::File { path, .. } => path,
+        SourceConfig::Stdin { .. } => return Ok(SourceFound::Bytes),
+        SourceConfig::Pubsub(subscription) => return subscription_exists(subscription),
+    };
     match path.metadata() {
         Ok(metadata) if metadata.is_dir() => {
             Err(Problem::new("source.file.path", format!("{} is a directory", path.display())).into())
         }
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(SourceFound::Bytes),
         Err(error) => Err(Problem::new("source.file.path", format!("{}: {error}", path.display())).into()),
     }
+}
+
+/// Asks Pub/Sub, on a thread of its own: a caller that runs on a runtime may not wait on another.
+fn subscription_exists(config: &PubsubConfig) -> Result<SourceFound, ConfigError> {
+    let ask = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Unfit::Away(format!("cannot ask for it: {error}")))?;
+        runtime.block_on(pubsub::look(config))
+    };
+    let asked = std::thread::scope(|scope| scope.spawn(ask).join());
+    match asked.unwrap_or_else(|_| Err(Unfit::Away("asking for it failed; the panic is in the log".to_owned()))) {
+        Ok(found) => Ok(SourceFound::Subscription(found)),
+        Err(Unfit::Away(why)) => Ok(SourceFound::Away(why)),
+        Err(unfit) => Err(subscription_problem(config, &unfit.to_string())),
+    }
+}
+
+fn subscription_problem(config: &PubsubConfig, what: &str) -> ConfigError {
+    Problem::new("source.pubsub.subscription", format!("{}: {what}", config.subscription)).into()
 }

@@ -1,7 +1,8 @@
 //! Waiting between tries: exponential, with jitter, and giving up in the end.
 
 use crate::ledger::LedgerError;
-use crate::source::OpenError;
+use crate::pace::Pace;
+use crate::source::{OpenError, SourceError};
 use crate::telemetry::metrics::{Metrics, Retry};
 use crate::telemetry::status::{Status, Trouble};
 use crate::warehouse::WarehouseError;
@@ -14,14 +15,16 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// A failure that may be worth another try.
 pub trait MayPass: Display {
     /// What failed.
-    const WHAT: Retry;
+    fn what(&self) -> Retry;
 
     /// Whether it may pass by itself.
     fn may_pass(&self) -> bool;
 }
 
 impl MayPass for WarehouseError {
-    const WHAT: Retry = Retry::Warehouse;
+    fn what(&self) -> Retry {
+        Retry::Warehouse
+    }
 
     fn may_pass(&self) -> bool {
         self.retryable
@@ -29,7 +32,9 @@ impl MayPass for WarehouseError {
 }
 
 impl MayPass for LedgerError {
-    const WHAT: Retry = Retry::Ledger;
+    fn what(&self) -> Retry {
+        Retry::Ledger
+    }
 
     fn may_pass(&self) -> bool {
         matches!(self, Self::Retryable { .. })
@@ -37,10 +42,18 @@ impl MayPass for LedgerError {
 }
 
 impl MayPass for OpenError {
-    const WHAT: Retry = Retry::Ledger;
+    fn what(&self) -> Retry {
+        match self {
+            Self::Source(_) => Retry::Source,
+            Self::Ledger(error) => error.what(),
+        }
+    }
 
     fn may_pass(&self) -> bool {
-        matches!(self, Self::Ledger(error) if error.may_pass())
+        match self {
+            Self::Source(error) => matches!(error, SourceError::Pubsub { retryable: true, .. }),
+            Self::Ledger(error) => error.may_pass(),
+        }
     }
 }
 
@@ -59,7 +72,7 @@ impl Patience {
     }
 }
 
-/// Repeats a call while another program holds the database or its disk is full.
+/// Repeats a call while what fails may pass: another program holds the database, its disk is full, Pub/Sub is not reached.
 pub async fn retrying<T, E: MayPass, F: Future<Output = Result<T, E>>>(
     patience: &Patience,
     call: impl Fn() -> F,
@@ -69,7 +82,7 @@ pub async fn retrying<T, E: MayPass, F: Future<Output = Result<T, E>>>(
         match call().await {
             Err(error) if error.may_pass() => {
                 tracing::warn!("{error}; trying again");
-                if !backoff.wait(E::WHAT, error.to_string()).await {
+                if !backoff.wait(error.what(), error.to_string()).await {
                     return Err(error);
                 }
             }
@@ -83,14 +96,14 @@ pub async fn retrying<T, E: MayPass, F: Future<Output = Result<T, E>>>(
 pub struct Backoff<'a> {
     patience: &'a Patience,
     since: Instant,
-    next: Duration,
+    pace: Pace,
     trouble: Option<Trouble>,
 }
 
 impl<'a> Backoff<'a> {
     /// Starts counting now.
     pub fn new(patience: &'a Patience) -> Self {
-        Self { patience, since: Instant::now(), next: FIRST, trouble: None }
+        Self { patience, since: Instant::now(), pace: Pace::new(FIRST, LONGEST), trouble: None }
     }
 
     /// Waits before another try of what failed, and why. False when it is time to give up.
@@ -101,15 +114,9 @@ impl<'a> Backoff<'a> {
         }
         metrics.retried(what);
         self.trouble.get_or_insert_with(|| status.trouble()).is(why);
-        tokio::time::sleep(jitter(self.next, fastrand::f64())).await;
-        self.next = (self.next * 2).min(LONGEST);
+        tokio::time::sleep(self.pace.wait()).await;
         true
     }
-}
-
-/// Between half of `wait` and all of it; `random` is in 0..1.
-fn jitter(wait: Duration, random: f64) -> Duration {
-    wait.mul_f64(f64::midpoint(1.0, random))
 }
 
 #[cfg(test)]
@@ -118,13 +125,6 @@ mod tests {
     use crate::telemetry::status::Board;
     use crate::time::{Clock, FixedClock};
     use std::sync::Arc;
-
-    #[test]
-    fn jitter_keeps_between_half_and_whole() {
-        let second = Duration::from_secs(1);
-        assert_eq!(jitter(second, 0.0), second / 2);
-        assert!(jitter(second, 0.999) <= second);
-    }
 
     #[tokio::test]
     async fn it_gives_up_when_the_time_has_passed_and_is_in_trouble_until_then() {

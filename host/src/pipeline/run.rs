@@ -23,7 +23,7 @@ use crate::ledger::inbox::Inbox;
 use crate::ledger::{Ledger, Seq};
 use crate::source::{self, Leases, Settings};
 use crate::stop::Stop;
-use crate::telemetry::status::State;
+use crate::telemetry::status::{State, Status};
 use crate::telemetry::tally::Tally;
 use crate::warehouse::{self, Warehouse};
 use futures::StreamExt;
@@ -32,7 +32,7 @@ use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 /// Micro-batches that are judged at the same time.
@@ -53,7 +53,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         live => live,
     };
     source_exists(config)?;
-    let (Prepared { sandbox, rules, plan, new_tables }, begun) = begin(config, &live)?;
+    let (Prepared { sandbox, rules, plan, new_tables, .. }, begun) = begin(config, &live)?;
     let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
     let identity = warehouse.identity();
     let ledger = retrying(&patience, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
@@ -132,6 +132,7 @@ async fn drive(
     let mut source = source.start(stop_reading.clone()).map_err(RunError::Thread)?;
     options.metrics.reading(Arc::clone(&source.progress));
     options.status.state(State::Running);
+    let telling = source.trouble.take().map(|trouble| tokio::spawn(tell(trouble, options.status.clone())));
     let (commits, queue) = mpsc::channel::<Commit>(UNDELIVERED);
     let mut delivering = tokio::spawn(deliver_all(delivery.clone(), queue));
     let mut judging = FuturesOrdered::new();
@@ -182,6 +183,9 @@ async fn drive(
     if let Some(ending) = source.ending {
         ending.await;
     }
+    if let Some(telling) = telling {
+        telling.abort();
+    }
     outcome?;
     delivered?;
     source_error.map_or(Ok((options.metrics.tally(), !cut_short)), |error| Err(error.into()))
@@ -198,6 +202,20 @@ struct Commit {
 async fn drained(stop: Stop, timeout: Duration) {
     stop.wait().await;
     tokio::time::sleep(timeout).await;
+}
+
+/// Tells what keeps the source from getting events, as long as it does.
+async fn tell(mut trouble: watch::Receiver<Option<String>>, status: Status) {
+    let mut told = None;
+    loop {
+        match trouble.borrow_and_update().clone() {
+            Some(why) => told.get_or_insert_with(|| status.trouble()).is(why),
+            None => told = None,
+        }
+        if trouble.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Commits a judged micro-batch to the ledger. False if delivery no longer takes commits.

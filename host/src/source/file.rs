@@ -1,11 +1,12 @@
 //! Reading a file or standard input in micro-batches.
 
 use super::lines::{Line, Splitter};
+use super::oversize::{refuse_above, too_large};
 use super::position::{self, FilePosition, Found};
 use super::{Batch, Leases, OpenError, Progress, Settings, SourceError, envelope};
 use crate::config::Format;
 use crate::digest::Running;
-use crate::event::{Event, KEPT};
+use crate::event::Event;
 use crate::ledger::LedgerError;
 use crate::rules::convert::REASON;
 use crate::stop::Stop;
@@ -282,21 +283,9 @@ impl Reader {
                 }
             }
         }
-        if event.payload.len() > settings.max_payload {
-            let digest = crate::digest::Digest::of(&event.payload);
-            let size = event.payload.len() as u64;
-            event.payload.truncate(KEPT);
-            event.refused = Some(too_large(size, settings.max_payload, &digest.to_string(), event.payload.len()));
-        }
+        refuse_above(settings.max_payload, &mut event);
         Some(event)
     }
-}
-
-fn too_large(size: u64, limit: usize, digest: &str, kept: usize) -> Rejection {
-    let reason = format!(
-        "{size} bytes are above the limit of {limit} bytes; the first {kept} bytes are kept, the {digest} is of all"
-    );
-    Rejection::by_host(stage::PAYLOAD_TOO_LARGE, "payload_too_large", reason)
 }
 
 /// The longest line that is held whole. An envelope is longer than its payload: base64, escapes, attributes.

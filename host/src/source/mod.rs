@@ -5,10 +5,12 @@ mod envelope;
 mod file;
 mod leases;
 mod lines;
+mod oversize;
 mod position;
 pub mod pubsub;
 
 pub use leases::Leases;
+pub use pubsub::Messages;
 
 use crate::config::{BatchConfig, SourceConfig};
 use crate::event::Event;
@@ -19,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Events that are judged and committed together.
 #[derive(Debug)]
@@ -70,6 +72,8 @@ pub struct Progress {
     pub bytes: AtomicU64,
     /// Bytes there are, 0 if that is not known.
     pub total: AtomicU64,
+    /// What is counted of messages, where events come in messages.
+    pub messages: Option<Arc<Messages>>,
 }
 
 /// What a source needs to know.
@@ -128,6 +132,8 @@ pub struct Running {
     pub batches: mpsc::Receiver<Result<Batch, SourceError>>,
     /// How far it is.
     pub progress: Arc<Progress>,
+    /// Why it gets nothing at present, none while it is well.
+    pub trouble: Option<watch::Receiver<Option<String>>>,
     /// What it still has to do when nothing is held any more, such as giving messages back.
     pub ending: Option<BoxFuture<'static, ()>>,
 }
@@ -154,6 +160,6 @@ impl Opened {
                 }
             }
         })?;
-        Ok(Running { batches, progress, ending: None })
+        Ok(Running { batches, progress, trouble: None, ending: None })
     }
 }

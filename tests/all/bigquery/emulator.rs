@@ -8,13 +8,12 @@ fn the_emulator_answers_queries() {
     let (one, two) = (emulator.dataset("d"), emulator.dataset("d"));
     assert_ne!(one, two);
     let table = format!("`{one}.t`");
-    emulator.query(&format!(
-        "CREATE TABLE {table} (id STRING NOT NULL, n NUMERIC, seen TIMESTAMP) PARTITION BY DATE(seen)"
-    ));
-    emulator.query(&format!("INSERT INTO {table} (id, n) VALUES ('a', 1.5), ('b', NULL)"));
+    emulator
+        .query(&format!("CREATE TABLE {table} (id STRING NOT NULL, n INT64, seen TIMESTAMP) PARTITION BY DATE(seen)"));
+    emulator.query(&format!("INSERT INTO {table} (id, n) VALUES ('a', 15), ('b', NULL)"));
     let rows = emulator.query(&format!("SELECT id, n FROM {table} ORDER BY id"));
     assert_eq!(rows.len(), 2);
-    assert_eq!((&rows[0]["id"], &rows[0]["n"]), (&"a".into(), &"1.5".into()));
+    assert_eq!((&rows[0]["id"], &rows[0]["n"]), (&"a".into(), &"15".into()));
     assert!(rows[1]["n"].is_null());
     assert_eq!(emulator.value(&format!("SELECT COUNT(*) FROM {table}")), "2");
 }

@@ -47,6 +47,8 @@ pub enum Retry {
     Warehouse,
     /// A call to the ledger.
     Ledger,
+    /// Opening the source.
+    Source,
 }
 
 impl Retry {
@@ -55,6 +57,7 @@ impl Retry {
             Self::Append => "append",
             Self::Warehouse => "warehouse",
             Self::Ledger => "ledger",
+            Self::Source => "source",
         }
     }
 }

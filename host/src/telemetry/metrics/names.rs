@@ -54,7 +54,8 @@ pub(super) const ROWS: Name = Name(
 );
 pub(super) const RETRIES: Name = Name(
     "preflight_retries",
-    "Tries after a failure that may pass, by what failed: append, another call to the warehouse, a call to the ledger",
+    "Tries after a failure that may pass, by what failed: append, another call to the warehouse, a call to the \
+     ledger, opening the source",
 );
 
 pub(super) const RELOADS: Name = Name(

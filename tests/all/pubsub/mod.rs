@@ -1,0 +1,3 @@
+//! Pub/Sub as a source, with Google's emulator.
+
+mod pulled;
