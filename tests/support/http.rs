@@ -52,7 +52,8 @@ pub fn connect(address: &str) -> TcpStream {
 #[track_caller]
 pub fn request(address: &str, method: &str, path: &str) -> Answer {
     let mut stream = connect(address);
-    write!(stream, "{method} {path} HTTP/1.1\r\nhost: {address}\r\n\r\n").expect("the request can be sent");
+    write!(stream, "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")
+        .expect("the request can be sent");
     read(stream)
 }
 

@@ -12,6 +12,7 @@ mod layout;
 mod open;
 mod rows;
 pub mod sqlite;
+mod stored;
 
 pub use bigquery::BigQuery;
 pub use columns::{

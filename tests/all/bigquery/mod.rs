@@ -1,3 +1,4 @@
-//! BigQuery: what the tests run against.
+//! BigQuery: what the tests run against, and workers that write to it.
 
 mod emulator;
+mod fake;
