@@ -9,6 +9,7 @@ mod cache;
 mod cli;
 mod crash;
 mod demo;
+mod demo_cloud;
 mod demo_swap;
 mod diff;
 mod goldens;
