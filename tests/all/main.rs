@@ -23,3 +23,4 @@ mod releases;
 mod sandbox;
 mod source;
 mod swap;
+mod warehouse;

@@ -69,11 +69,17 @@ fn read(mut stream: TcpStream) -> Answer {
 /// POST of a JSON value.
 #[track_caller]
 pub fn post(address: &str, path: &str, body: &Value) -> Answer {
+    send("POST", address, path, body)
+}
+
+/// Sends a JSON value, and has the connection ended with the answer.
+#[track_caller]
+pub fn send(method: &str, address: &str, path: &str, body: &Value) -> Answer {
     let mut stream = connect(address);
     let body = body.to_string();
     write!(
         stream,
-        "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )
