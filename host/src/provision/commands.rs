@@ -3,6 +3,7 @@
 use super::model::{Dataset, Purpose, Resource, Subscription, Table, TableName};
 use crate::config::Backoff;
 use crate::row::{Column, ColumnType};
+use crate::warehouse::bigquery::{add_columns_statement, create_statement};
 use std::time::Duration;
 
 /// What makes or changes one thing.
@@ -19,7 +20,10 @@ pub fn create(resource: &Resource) -> Statement {
     let command = |command| Statement { sql: None, command };
     match resource {
         Resource::Dataset(dataset) => command(create_dataset(dataset)),
-        Resource::Table(table) => query(table, create_table(table)),
+        Resource::Table(table) => {
+            let sql = create_statement(&table.new_table(), &table.name.project);
+            query(table, sql.expect("a wanted table has a dataset, and the columns of its partitions"))
+        }
         Resource::Topic(topic) => {
             let (project, id) = parts(&topic.0);
             command(format!("gcloud pubsub topics create {id} --project={project}"))
@@ -30,9 +34,7 @@ pub fn create(resource: &Resource) -> Statement {
 
 /// The statement that adds nullable columns to a table.
 pub fn add_columns(table: &Table, columns: &[Column]) -> Statement {
-    let adds: Vec<String> =
-        columns.iter().map(|column| format!("ADD COLUMN IF NOT EXISTS {} {}", column.name, column.kind)).collect();
-    query(table, format!("ALTER TABLE `{}` {}", table.name, adds.join(",\n  ")))
+    query(table, add_columns_statement(&table.name, columns))
 }
 
 /// The command that changes a subscription.
@@ -73,24 +75,6 @@ fn create_dataset(dataset: &Dataset) -> String {
     let location = dataset.location.as_ref().map(|location| format!(" --location={location}")).unwrap_or_default();
     let Dataset { project, name, .. } = dataset;
     format!("bq --project_id={project}{location} mk --dataset {project}:{name}")
-}
-
-/// `CREATE TABLE` of a table.
-pub fn create_table(table: &Table) -> String {
-    let new = table.new_table();
-    let columns: Vec<String> = new.columns.iter().map(|column| format!("  {column}")).collect();
-    let mut sql = format!("CREATE TABLE IF NOT EXISTS `{}` (\n{}\n)", table.name, columns.join(",\n"));
-    if let Some(name) = &new.partition_by {
-        let kind = new.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name)).map(|column| column.kind);
-        sql.push_str(&format!("\nPARTITION BY {}", partition(name, kind)));
-    }
-    if !new.cluster_by.is_empty() {
-        sql.push_str(&format!("\nCLUSTER BY {}", new.cluster_by.join(", ")));
-    }
-    if let Some(description) = &new.description {
-        sql.push_str(&format!("\nOPTIONS (\n  description = {description:?}\n)"));
-    }
-    sql
 }
 
 fn query(table: &Table, sql: String) -> Statement {
@@ -221,25 +205,22 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_added_only_where_they_are_missing() {
+    fn sql_is_typed_where_its_dataset_is() {
         let table = Table {
             role: TableRole::Silver,
-            name: TableName::parse("p.d.t").unwrap(),
+            name: TableName::parse("p.d.t", "").unwrap(),
             location: Some("EU".into()),
             columns: vec![],
             partition_by: None,
             cluster_by: vec![],
             description: None,
         };
-        let columns =
-            [Column::new("a", ColumnType::Text, true), Column::new("b", ColumnType::Json, true)];
-        let statement = add_columns(&table, &columns);
+        let statement = add_columns(&table, &[Column::new("a", ColumnType::Text, true)]);
+        let sql = statement.sql.unwrap();
         assert_eq!(
-            statement.sql.as_deref(),
-            Some("ALTER TABLE `p.d.t` ADD COLUMN IF NOT EXISTS a STRING,\n  ADD COLUMN IF NOT EXISTS b JSON")
+            statement.command,
+            format!("bq --project_id=p --location=EU query --use_legacy_sql=false <<'SQL'\n{sql};\nSQL")
         );
-        assert!(statement.command.starts_with("bq --project_id=p --location=EU query --use_legacy_sql=false <<'SQL'\n"));
-        assert!(statement.command.ends_with(";\nSQL"));
     }
 
     #[test]

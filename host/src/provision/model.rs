@@ -2,42 +2,11 @@
 
 use crate::config::SubscriptionSettings;
 use crate::row::Column;
+pub use crate::warehouse::bigquery::TableName;
 use crate::warehouse::{NewTable, TableColumn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
-
-/// A table's full name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TableName {
-    /// The project.
-    pub project: String,
-    /// The dataset.
-    pub dataset: String,
-    /// The table.
-    pub table: String,
-}
-
-impl TableName {
-    /// Reads `project.dataset.table`; none if it is not all three.
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split('.').filter(|part| !part.is_empty()).map(str::to_owned);
-        let name = Self { project: parts.next()?, dataset: parts.next()?, table: parts.next()? };
-        parts.next().is_none().then_some(name)
-    }
-
-    /// The name as `bq` writes it.
-    pub fn bq(&self) -> String {
-        format!("{}:{}.{}", self.project, self.dataset, self.table)
-    }
-}
-
-impl fmt::Display for TableName {
-    /// The name as SQL writes it between backticks.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.project, self.dataset, self.table)
-    }
-}
 
 /// A dataset.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

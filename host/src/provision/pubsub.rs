@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn bronze_is_written_with_its_metadata_and_dead_letters_are_kept() {
-        let table = TableName::parse("p.d.raw").unwrap();
+        let table = TableName::parse("p.d.raw", "").unwrap();
         let delivery = found(&request(&wanted(Purpose::Bronze { table }))).delivery;
         let to = Delivery::BigQuery {
             table: "p.d.raw".into(),

@@ -122,7 +122,7 @@ impl Builder<'_> {
         if !self.options.extended || shadow.keep == 0 || !matches!(config.rules.from, RulesFrom::Store(_)) {
             return;
         }
-        if TableName::parse(&config.warehouse.table_name(&shadow.table)).is_none() {
+        if TableName::parse(&shadow.table, "p").is_err() {
             let what = "names no dataset, so differences between rules cannot be written";
             return self.note(format!("rules.shadow.table: {:?} {what}", shadow.table));
         }
@@ -144,9 +144,10 @@ impl Builder<'_> {
     }
 
     fn table(&mut self, role: TableRole, key: &str, tier: &TierConfig, columns: Vec<WantedColumn>) {
-        let full = self.config.warehouse.table_name(&tier.table);
-        let Some(name) = TableName::parse(&full) else {
-            return self.refuse(key, format!("{:?} names no dataset: write dataset.table", tier.table));
+        let home = self.wanted.billed_to.as_deref().unwrap_or_default();
+        let name = match TableName::parse(&tier.table, home) {
+            Ok(name) => name,
+            Err(error) => return self.refuse(key, error.text),
         };
         self.by_its_columns(key, tier, &columns);
         let table = Table {

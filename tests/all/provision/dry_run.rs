@@ -227,7 +227,7 @@ fn what_cannot_be_made_is_refused_before_anybody_is_asked() {
         let stderr = offvia(&store, &arguments).expect(2).stderr;
         assert!(stderr.contains(key) && stderr.contains(what), "{sets:?}: {stderr}");
     };
-    refused(&["silver.table=bookings"], "silver.table", "names no dataset");
+    refused(&["silver.table=bookings"], "silver.table", "dataset.table");
     refused(&["silver.partition_by=fare_amount"], "silver.partition_by", "is NUMERIC");
     refused(&["quarantine.partition_by=when"], "quarantine.partition_by", "no column `when`");
     refused(&["silver.cluster_by=[\"nothing\"]"], "silver.cluster_by", "no column `nothing`");

@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_bronze_that_is_not_written_is_told_and_blocks_no_worker() {
-        let table = TableName::parse("p.d.raw").unwrap();
+        let table = TableName::parse("p.d.raw", "").unwrap();
         let wanted = Subscription { purpose: Purpose::Bronze { table }, ..worker() };
         let writes = |table: &str, write_metadata, by_schema, trouble: Option<&str>| FoundSubscription {
             delivery: Delivery::BigQuery {

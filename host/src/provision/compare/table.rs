@@ -139,7 +139,7 @@ mod tests {
         };
         Table {
             role: TableRole::Silver,
-            name: TableName::parse("p.d.t").unwrap(),
+            name: TableName::parse("p.d.t", "").unwrap(),
             location: None,
             columns: vec![
                 column("id", ColumnType::Text, false, Standing::Needed),
@@ -207,7 +207,7 @@ mod tests {
             ]
         );
         let remedy = differences[0].remedy.as_deref().unwrap();
-        assert!(remedy.contains("ALTER TABLE `p.d.t` ADD COLUMN IF NOT EXISTS tier STRING"), "{remedy}");
+        assert!(remedy.contains("ADD COLUMN IF NOT EXISTS `tier` STRING"), "{remedy}");
         let (change, differences) = compare(&wanted(), &table, true, true);
         assert_eq!(change, Some(Change::AddColumns(vec![Column::new("tier", ColumnType::Text, true)])));
         assert_eq!(differences.len(), 1);

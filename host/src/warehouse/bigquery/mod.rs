@@ -8,6 +8,7 @@
 
 mod add;
 mod appender;
+mod catalog;
 mod connection;
 mod descriptor;
 mod encode;
@@ -22,7 +23,9 @@ mod streams;
 mod tables;
 mod tokens;
 
+pub use catalog::{Shape, add_columns_statement};
 pub use encode::encode;
+pub use name::TableName;
 pub use request::MAX_ROW;
 pub use tables::create_statement;
 
@@ -32,7 +35,6 @@ use crate::config::BigqueryConfig;
 use crate::row::Row;
 use appender::Appender;
 use futures::future::BoxFuture;
-use name::TableName;
 use rest::Rest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
