@@ -31,6 +31,6 @@ mod threads;
 pub use crate::stop::Stop;
 pub use error::RunError;
 pub use options::Options;
-pub use prepare::{Prepared, prepare, refusals};
+pub use prepare::{Prepared, SourceFound, prepare, refusals};
 pub use report::Report;
 pub use run::run;
