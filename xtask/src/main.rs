@@ -10,6 +10,7 @@ mod demo;
 mod exec;
 mod prerequisites;
 mod project;
+mod pubsub;
 mod report;
 mod rules;
 mod test;

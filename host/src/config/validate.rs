@@ -70,6 +70,7 @@ impl Check {
         }
         let warehouse = self.warehouse(raw.warehouse);
         let dedup = raw.dedup.and_then(|dedup| self.dedup(dedup));
+        self.one_worker(source.as_ref(), dedup.as_ref());
         let drain_timeout =
             self.duration("run.drain_timeout", raw.run.drain_timeout.as_deref(), Duration::from_secs(30));
         let admin = raw.admin.and_then(|admin| self.admin(&admin));

@@ -161,6 +161,17 @@ fn what_is_googles_is_refused_with_its_key() {
 }
 
 #[test]
+fn several_workers_on_a_subscription_are_refused_together_with_dedup() {
+    let pubsub = "source.pubsub.subscription=projects/p/subscriptions/s";
+    let two = "source.pubsub.workers=2";
+    let dedup = "dedup.by=payload";
+    assert!(load(&[pubsub, two]).is_ok());
+    assert!(load(&[pubsub, dedup]).is_ok());
+    let error = load(&[pubsub, two, dedup]).unwrap_err();
+    assert!(error.contains("source.pubsub.workers") && error.contains("--shards N"), "{error}");
+}
+
+#[test]
 fn a_micro_batch_for_bigquery_is_full_after_its_commit_interval() {
     let age = |sets: &[&str]| load(sets).unwrap().batch.max_age;
     assert_eq!(age(&[]), Duration::from_millis(500));
