@@ -1,6 +1,7 @@
 //! What a dry run prints: nobody is asked. Offvia's is held to its seed, statement by statement.
 
-use preflight_tests::{Ended, Store, paths, preflight};
+use preflight_tests::pipeline::preflight;
+use preflight_tests::{Ended, Store, paths};
 use serde_json::Value;
 
 const SEED_SQL: &str = include_str!("seed.sql");

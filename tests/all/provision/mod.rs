@@ -1,3 +1,4 @@
 //! `preflight provision`.
 
 mod dry_run;
+mod emulators;
