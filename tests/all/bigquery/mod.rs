@@ -2,3 +2,4 @@
 
 mod emulator;
 mod fake;
+mod quarantine;

@@ -2,7 +2,7 @@
 //! be told nothing is written.
 
 use preflight::config::{Config, Layers};
-use preflight::ledger::Ledger;
+use preflight::ledger::{Additions, Ledger};
 use preflight::pipeline::deliver::Delivery;
 use preflight::pipeline::evaluate::{Context, Evaluators};
 use preflight::pipeline::prepare;
@@ -52,11 +52,15 @@ impl Run {
         self.batches += 1;
         let events = events::from_lines(&format!("batch-{}", self.batches), &bookings::good(bookings));
         let batch = Batch { events, position: None, leases: Leases::default() };
-        let judged = self.evaluators.submit(batch, &self.context).await.unwrap();
+        let judged = self.evaluators.submit(batch.into(), &self.context).await.unwrap();
         for part in judged.parts.iter().filter(|part| !part.rows.is_empty()) {
             self.delivery.ensure_stream(part.tier).await.unwrap();
         }
-        self.delivery.ledger.call(move |ledger| ledger.commit(&judged.parts, &judged.originals, None)).await.unwrap();
+        self.delivery
+            .ledger
+            .call(move |ledger| ledger.commit(&judged.parts, &judged.originals, None, &Additions::default()))
+            .await
+            .unwrap();
     }
 
     async fn silver_stream(&self) -> String {

@@ -13,6 +13,7 @@ mod connection;
 mod descriptor;
 mod encode;
 mod errors;
+mod events;
 mod name;
 mod request;
 mod resolve;
@@ -25,6 +26,7 @@ mod tokens;
 
 pub use catalog::{Shape, add_columns_statement};
 pub use encode::encode;
+pub use events::EventTable;
 pub use name::TableName;
 pub use request::MAX_ROW;
 pub use tables::create_statement;
@@ -153,7 +155,7 @@ impl Warehouse for BigQuery {
     }
 }
 
-/// Looks at tables and changes nothing. Waits for BigQuery, on a thread of its own: the caller may be in a runtime or not.
+/// Looks at tables and changes nothing. Waits for BigQuery.
 pub fn inspect(config: &BigqueryConfig, tables: &[&str]) -> Result<LiveTables, WarehouseError> {
     let look = async || {
         let bigquery = BigQuery::connect(config).await?;
@@ -165,6 +167,11 @@ pub fn inspect(config: &BigqueryConfig, tables: &[&str]) -> Result<LiveTables, W
         }
         Ok(live)
     };
+    waiting(look)
+}
+
+/// Waits for a look at BigQuery, on a thread of its own: the caller may be in a runtime or not.
+fn waiting<T: Send>(look: impl AsyncFnOnce() -> Result<T, WarehouseError> + Send) -> Result<T, WarehouseError> {
     let looked = thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
