@@ -111,6 +111,12 @@ impl Running {
         self.child.id()
     }
 
+    /// Asks it to stop and waits for its end.
+    pub fn stop(self) -> Ended {
+        self.signal(Signal::TERM);
+        self.finish()
+    }
+
     /// Waits for its end.
     pub fn finish(mut self) -> Ended {
         let status = self.child.wait().expect("a child can be waited for");

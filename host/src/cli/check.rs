@@ -3,7 +3,7 @@
 use super::quarantine::not_replayable;
 use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
-use crate::pipeline::{Prepared, prepare};
+use crate::pipeline::{Prepared, SourceFound, prepare};
 use crate::rules::Served;
 use clap::Args;
 use serde_json::json;
@@ -43,6 +43,10 @@ pub(super) fn check(args: &CheckArgs) -> Ended {
 fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     let rules = prepared.rules.served();
     let not_replayable = not_replayable(config);
+    let subscription = match &prepared.source {
+        SourceFound::Subscription(found) => Some(found),
+        SourceFound::Bytes | SourceFound::Away(_) => None,
+    };
     if args.json {
         let rules: Vec<_> = rules
             .map(|(version, Served { rule, .. })| {
@@ -54,6 +58,7 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
             "ok": true,
             "pipeline": config.name,
             "rules": rules,
+            "subscription": subscription,
             "tables_to_make": tables,
             "not_replayable": not_replayable,
         }));
@@ -62,6 +67,12 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     let mut text = format!("{}: every check passed\n", config.name);
     for (version, Served { rule, .. }) in rules {
         text.push_str(&format!("  event version {version}: {} ({})\n", rule.label, rule.digest));
+    }
+    if let Some(found) = subscription {
+        text.push_str(&format!("  subscription {found}\n"));
+        for note in found.notes() {
+            text.push_str(&format!("note: {note}\n"));
+        }
     }
     for table in &prepared.new_tables {
         let statement = config.warehouse.create_statement(table).expect("tables to be made are checked with the plan");

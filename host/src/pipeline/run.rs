@@ -220,7 +220,7 @@ async fn tell(mut trouble: watch::Receiver<Option<String>>, status: Status) {
     let mut told = None;
     loop {
         match trouble.borrow_and_update().clone() {
-            Some(why) => told.get_or_insert_with(|| status.trouble()).is(why),
+            Some(why) => told.get_or_insert_with(|| status.no_events()).is(why),
             None => told = None,
         }
         if trouble.changed().await.is_err() {

@@ -1,10 +1,11 @@
 //! A topic with a subscription, of one test.
 
 use super::Emulator;
-use crate::Pipeline;
+use crate::{Pipeline, http};
 use google_cloud_auth::credentials::{Credentials, anonymous};
 use google_cloud_pubsub::client::{Publisher, SubscriptionAdmin, TopicAdmin};
 use google_cloud_pubsub::model::{Message, Subscription};
+use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -77,6 +78,23 @@ impl Feed {
             }
             ids
         })
+    }
+
+    /// Takes messages that are available now, at most so many, and gives them back at once. Returns their ids.
+    pub fn nack(&self, most: usize) -> Vec<String> {
+        let taken = self.ask("pull", &json!({ "returnImmediately": true, "maxMessages": most }));
+        let list = taken["receivedMessages"].as_array().cloned().unwrap_or_default();
+        let acks: Vec<&Value> = list.iter().map(|message| &message["ackId"]).collect();
+        if !acks.is_empty() {
+            self.ask("modifyAckDeadline", &json!({ "ackIds": acks, "ackDeadlineSeconds": 0 }));
+        }
+        list.iter().map(|message| message["message"]["messageId"].as_str().expect("an id").to_owned()).collect()
+    }
+
+    fn ask(&self, method: &str, body: &Value) -> Value {
+        let answer = http::post(&Emulator::shared().address, &format!("/v1/{}:{method}", self.subscription), body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
     }
 
     /// Deletes the subscription.
