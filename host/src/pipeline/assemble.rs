@@ -1,6 +1,6 @@
 //! From outcomes to rows: every check the table could make is made here, before a row is promised.
 
-use super::dedup::Fate;
+use super::facts::Fate;
 use super::plan::{HostTable, Plan};
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
@@ -63,13 +63,7 @@ impl<'a> Assembler<'a> {
         self.tally.read(judged.event.publish_time);
         let version = CountedVersion::new(judged.version, rule.is_some());
         let attributes = judged.event.attributes_json();
-        if let Some(bronze) = &self.plan.bronze {
-            let context = self.context(judged, &attributes, None);
-            // No limit: bronze is written here only where it is not BigQuery's own subscription that does it.
-            let rows = &mut self.rows[Tier::Bronze as usize];
-            host_row(rows, judged.index, usize::MAX, bronze, &context).ok();
-            self.tally.bronze += 1;
-        }
+        self.bronze(judged, &attributes);
         let rejection = match (outcome, rule) {
             (Ok(Verdict::Accept(row)), Some(rule)) => match self.silver(judged, &rule.digest, &row, &attributes) {
                 Ok(()) => {
@@ -88,6 +82,23 @@ impl<'a> Assembler<'a> {
         self.tally.of(version).reject(&rejection);
         self.quarantine(judged, &attributes, &rejection);
         Fate::rejected(&rejection)
+    }
+
+    /// Adds an event that is known to be a duplicate.
+    pub fn add_duplicate(&mut self, judged: Judged<'_>, version: CountedVersion<'_>) -> Fate {
+        self.tally.read(judged.event.publish_time);
+        self.bronze(judged, &judged.event.attributes_json());
+        self.tally.of(version).duplicates += 1;
+        Fate::Duplicate
+    }
+
+    fn bronze(&mut self, judged: Judged<'_>, attributes: &str) {
+        let Some(bronze) = &self.plan.bronze else { return };
+        let context = self.context(judged, attributes, None);
+        // No limit: bronze is written here only where it is not BigQuery's own subscription that does it.
+        let rows = &mut self.rows[Tier::Bronze as usize];
+        host_row(rows, judged.index, usize::MAX, bronze, &context).ok();
+        self.tally.bronze += 1;
     }
 
     /// Adds the row of a rejected event.
@@ -293,6 +304,7 @@ mod tests {
             max_row: 0,
             pipeline: String::new(),
             source_name: String::new(),
+            row_keys: BTreeMap::new(),
         };
         let manifest = Manifest {
             name: "r".into(),

@@ -85,23 +85,27 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     }
     options.status.serves(rules.revision(), report::serving(&rules));
     let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
-    let requests = requests(config, &serving, &delivery, options);
+    let requests = requests(config, &serving, &delivery, &dedup, options);
     let driven = drive(source, &serving, &delivery, &dedup, config.drain_timeout, options).await;
     let requested = requests.end().await;
     serving.finish().await;
     let (tally, complete) = driven?;
     requested?;
+    if complete && dedup.ends_with_the_source() {
+        delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
+    }
     Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
 }
 
 /// Takes requests to this worker as long as it runs.
-fn requests(config: &Config, serving: &Serving, delivery: &Delivery, options: &Options) -> Requests {
+fn requests(config: &Config, serving: &Serving, delivery: &Delivery, dedup: &Dedup, options: &Options) -> Requests {
     let server = Server {
         inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
         quarantine: Quarantine::of(config),
         evaluators: serving.evaluators(),
         context: serving.context(),
         delivery: delivery.clone(),
+        dedup: dedup.clone(),
         clock: Arc::clone(&options.clock),
     };
     server.start(options.stop.clone())
@@ -241,7 +245,7 @@ async fn commit(
     // Bounded memory: nothing is committed that delivery has no room for.
     let Ok(room) = commits.reserve().await else { return Ok(false) };
     let committing_alone = dedup.committing().await;
-    let Settled { parts, originals, tally, seen, position, leases, submitted, revision } =
+    let Settled { parts, originals, tally, seen, position, leases, submitted, revision, .. } =
         dedup.settle(judged, delivery).await?;
     let events = tally.read;
     for part in parts.iter().filter(|part| !part.rows.is_empty()) {
