@@ -21,3 +21,4 @@ mod releases;
 mod sandbox;
 mod source;
 mod swap;
+mod warehouse;

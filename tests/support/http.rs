@@ -52,7 +52,8 @@ pub fn connect(address: &str) -> TcpStream {
 #[track_caller]
 pub fn request(address: &str, method: &str, path: &str) -> Answer {
     let mut stream = connect(address);
-    write!(stream, "{method} {path} HTTP/1.1\r\nhost: {address}\r\n\r\n").expect("the request can be sent");
+    write!(stream, "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")
+        .expect("the request can be sent");
     read(stream)
 }
 
@@ -76,11 +77,17 @@ fn read(stream: TcpStream) -> Answer {
 /// POST of a JSON value.
 #[track_caller]
 pub fn post(address: &str, path: &str, body: &Value) -> Answer {
+    send("POST", address, path, body)
+}
+
+/// Sends a JSON value, and has the connection ended with the answer.
+#[track_caller]
+pub fn send(method: &str, address: &str, path: &str, body: &Value) -> Answer {
     let mut stream = connect(address);
     let body = body.to_string();
     write!(
         stream,
-        "POST {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )

@@ -5,6 +5,7 @@ pub mod booking;
 pub mod bookings;
 pub mod disk;
 pub mod events;
+pub mod forgetful;
 pub mod goldens;
 pub mod guest;
 pub mod handmade;

@@ -5,7 +5,6 @@ use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
 use crate::pipeline::{Prepared, SourceFound, prepare};
 use crate::rules::Served;
-use crate::warehouse::sqlite::create_statement;
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
@@ -76,7 +75,8 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
         }
     }
     for table in &prepared.new_tables {
-        text.push_str(&format!("a run will make this table:\n{};\n", create_statement(table)));
+        let statement = config.warehouse.create_statement(table).expect("tables to be made are checked with the plan");
+        text.push_str(&format!("a run will make this table:\n{statement};\n"));
     }
     if let Some(note) = not_replayable {
         text.push_str(&format!("note: {note}\n"));

@@ -191,6 +191,11 @@ fn closing(config: &Config, report: &Report) -> String {
         rows.push([String::new(), format!("  {}{code}", rejected.stage), rejected.events.to_string()]);
     }
     rows.push(["ignored".into(), String::new(), report.ignored.to_string()]);
+    for (name, count) in [("duplicates", report.duplicates), ("redelivered", report.redelivered)] {
+        if count > 0 {
+            rows.push([name.into(), String::new(), count.to_string()]);
+        }
+    }
     let table = output::counts(["tier", "table", "rows"], rows);
     let rate = report.events as f64 / report.seconds.max(0.001);
     let stopped = match (&config.source, report.complete) {

@@ -20,7 +20,7 @@ pub use validate::default_cache;
 use crate::rules::guard::GuardLimits;
 use crate::rules::set::{By, Routing};
 use crate::rules::{Limits, judge::Isolation};
-use crate::warehouse::{HostColumn, sqlite};
+use crate::warehouse::{HostColumn, NewTable, bigquery, sqlite};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -238,6 +238,14 @@ impl WarehouseConfig {
             Self::Sqlite { .. } => sqlite::table_name(table).to_owned(),
             Self::Bigquery(config) if table.split('.').count() < 3 => format!("{}.{table}", config.project),
             Self::Bigquery(_) => table.to_owned(),
+        }
+    }
+
+    /// The statement that makes a table, or why there is none.
+    pub fn create_statement(&self, table: &NewTable) -> Result<String, String> {
+        match self {
+            Self::Sqlite { .. } => Ok(sqlite::create_statement(table)),
+            Self::Bigquery(config) => bigquery::create_statement(table, &config.project).map_err(|error| error.text),
         }
     }
 }

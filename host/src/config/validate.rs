@@ -21,6 +21,7 @@ use check::Check;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tables::beside;
 
 impl Config {
     /// Validates merged layers.
@@ -47,10 +48,11 @@ impl Check {
         let name = self.name(raw.name);
         let source = self.source(raw.source);
         let max_payload = self.bounded_size("limits.payload", raw.limits.payload.as_deref(), DEFAULT_MAX_PAYLOAD);
-        let max_row = self.bounded_size("limits.row", raw.limits.row.as_deref(), 8 << 20);
+        let max_row = self.max_row(raw.limits.row.as_deref(), raw.warehouse.bigquery.is_some());
         let limits = self.limits(&raw.limits);
         let cache = raw.rules.cache.clone();
-        let rules = self.rules(raw.rules);
+        let shadow_named = raw.rules.shadow.table.is_some();
+        let mut rules = self.rules(raw.rules);
         let default = BatchConfig::default();
         let max_age = self.max_age(&raw.batch, raw.warehouse.bigquery.as_ref());
         let batch = BatchConfig {
@@ -87,6 +89,20 @@ impl Check {
             self.refuse::<()>("silver.write", format!("{write:?} is not served; this version writes \"append\""));
         }
         let host_columns = self.host_columns(raw.silver.host_columns);
+        if let Some(WarehouseConfig::Bigquery(_)) = &warehouse {
+            if let (Some(rules), Some(silver), false) = (&mut rules, &silver_tier, shadow_named) {
+                rules.shadow.table = beside(&silver.table, &rules.shadow.table);
+            }
+            self.datasets([
+                ("bronze.table", bronze.as_ref().and_then(Option::as_ref).map(|tier| tier.table.as_str())),
+                ("silver.table", silver_tier.as_ref().map(|tier| tier.table.as_str())),
+                ("quarantine.table", quarantine.as_ref().map(|tier| tier.table.as_str())),
+                (
+                    "rules.shadow.table",
+                    rules.as_ref().filter(|_| shadow_named).map(|rules| rules.shadow.table.as_str()),
+                ),
+            ]);
+        }
         self.distinct(
             bronze.as_ref().and_then(Option::as_ref),
             silver_tier.as_ref(),

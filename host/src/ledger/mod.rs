@@ -1,4 +1,4 @@
-//! The durable state of one worker: source positions and the outbox, one commit per micro-batch.
+//! The durable state of one worker: source positions, what was seen before and the outbox, one commit per micro-batch.
 //!
 //! The outbox holds what was promised to the warehouse and not yet seen confirmed: for each target the stream, the
 //! offset and the encoded rows, and once per commit the original events. What is in it is sent again, byte for byte,
@@ -10,6 +10,7 @@
 mod codec;
 mod error;
 pub mod inbox;
+mod keys;
 mod lock;
 mod moved;
 mod outbox;
@@ -17,16 +18,19 @@ mod schema;
 
 pub use codec::{Frames, Original};
 pub use error::LedgerError;
+pub use keys::{Additions, Claim, Fingerprint, Horizon, Key, Parts, Retention};
 pub use outbox::{Part, Refused};
 
 use crate::warehouse::events::Resolution;
 use crate::warehouse::sqlite::{may_open_later, plain};
 use crate::warehouse::{Entry, Layout, RowSet, Tier};
+use keys::Keys;
 use lock::Lock;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Number of a commit: they count up from 1 for the life of the ledger.
 pub type Seq = i64;
@@ -44,6 +48,7 @@ pub struct Ledger {
     recent: BTreeMap<Seq, Arc<Vec<Entry>>>,
     /// What undone commits resolve.
     resolutions: BTreeMap<Seq, Arc<Resolution>>,
+    keys: Keys,
     _lock: Lock,
 }
 
@@ -99,6 +104,7 @@ impl Ledger {
             undone,
             recent: BTreeMap::new(),
             resolutions,
+            keys: Keys::default(),
             _lock: lock,
         })
     }
@@ -181,21 +187,49 @@ impl Ledger {
             .optional()?)
     }
 
-    /// Commits a micro-batch: binds the rows of every part to its target's stream and records the source position, in
-    /// one transaction. When this returns, the rows will reach the warehouse whatever happens to this process.
+    /// Keeps message ids and dedup keys from now on, those of earlier runs included: they are read into memory. Before
+    /// this, or without, none is known. Dedup keys that are no longer to be kept are deleted.
+    pub fn keep_keys(&mut self, retention: Retention) -> Result<(), LedgerError> {
+        self.keys = Keys::read(&mut self.connection, retention).map_err(|error| error.at(&self.directory))?;
+        Ok(())
+    }
+
+    /// Which of these message ids were committed before. `ran` is how long this process has run.
+    pub fn known(&self, ids: &[Key], ran: Duration) -> Result<Vec<bool>, LedgerError> {
+        self.keys.known(&self.connection, ids, ran)
+    }
+
+    /// What claimed these dedup keys, where something has.
+    pub fn claims(&self, keys: &[Key], ran: Duration) -> Result<Vec<Option<Claim>>, LedgerError> {
+        self.keys.claims(&self.connection, keys, ran)
+    }
+
+    /// Forgets all dedup keys: the source they belong to was read to its end.
+    pub fn forget_claims(&mut self) -> Result<(), LedgerError> {
+        self.keys.forget_claims(&mut self.connection)
+    }
+
+    /// Commits a micro-batch: binds the rows of every part to its target's stream, records the source position and what
+    /// was seen, in one transaction. When this returns, the rows will reach the warehouse whatever happens to this process.
     pub fn commit(
         &mut self,
         parts: &[Part],
         originals: &Frames,
         position: Option<(&str, &str)>,
+        seen: &Additions,
     ) -> Result<Seq, LedgerError> {
-        self.commit_all(parts, originals, position, None)
+        self.commit_all(parts, originals, position, None, seen)
     }
 
     /// Commits what a replay came to: the silver rows of what was accepted, and the quarantine rows that are resolved once
     /// those are in the warehouse. In one transaction, so that no event is taken without being marked, nor twice.
-    pub fn commit_replay(&mut self, silver: &[Part], resolution: &Resolution) -> Result<Seq, LedgerError> {
-        self.commit_all(silver, &Frames::default(), None, Some(resolution))
+    pub fn commit_replay(
+        &mut self,
+        silver: &[Part],
+        resolution: &Resolution,
+        seen: &Additions,
+    ) -> Result<Seq, LedgerError> {
+        self.commit_all(silver, &Frames::default(), None, Some(resolution), seen)
     }
 
     fn commit_all(
@@ -204,10 +238,12 @@ impl Ledger {
         originals: &Frames,
         position: Option<(&str, &str)>,
         resolution: Option<&Resolution>,
+        seen: &Additions,
     ) -> Result<Seq, LedgerError> {
         let seq = self.next_seq;
         let transaction = self.connection.transaction()?;
         let entries = outbox::bind(&transaction, &self.streams, seq, parts, originals, resolution)?;
+        let changes = self.keys.write(&transaction, seen, seq)?;
         if let Some((key, position)) = position {
             transaction
                 .prepare_cached("INSERT OR REPLACE INTO sources (key, position) VALUES (?1, ?2)")?
@@ -215,6 +251,7 @@ impl Ledger {
         }
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
         transaction.commit()?;
+        self.keys.take_over(changes);
         if let Some(resolution) = resolution {
             self.resolutions.insert(seq, Arc::new(resolution.clone()));
         }

@@ -44,7 +44,7 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Frames, Part};
+    use super::super::{Additions, Frames, Part};
     use super::*;
     use crate::warehouse::{Encoding, Layout, RowSet};
 
@@ -63,7 +63,7 @@ mod tests {
             Part { tier: *tier, layout: Arc::clone(layout), rows: Arc::new(rows), frames }
         };
         let parts: Vec<Part> = tiers.iter().map(part).collect();
-        ledger.commit(&parts, &Frames::default(), None).unwrap();
+        ledger.commit(&parts, &Frames::default(), None, &Additions::default()).unwrap();
     }
 
     /// Offset and row count of each undone entry of silver.

@@ -1,14 +1,15 @@
 //! The ledger's tables, and whose it is.
 
 use super::LedgerError;
+use super::keys;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::path::Path;
 use std::time::Duration;
 
 /// Format of the tables below. A change that an older version cannot read counts it up.
-pub(super) const FORMAT: &str = "2";
-/// A format that lacks only tables: they are added.
-const FORMER: &str = "1";
+pub(super) const FORMAT: &str = "3";
+/// Formats that lack only tables and columns: they are added.
+const FORMER: [&str; 2] = ["1", "2"];
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
@@ -52,7 +53,7 @@ pub(super) fn prepare(
     // Before anything is made: tables of another format are not ours to add to.
     if connection.table_exists(None, "meta")? {
         match meta(connection, "format")? {
-            Some(found) if found != FORMAT && found != FORMER => {
+            Some(found) if found != FORMAT && !FORMER.contains(&found.as_str()) => {
                 return Err(LedgerError::Format { path: directory.to_owned(), found });
             }
             _ => {}
@@ -65,6 +66,7 @@ pub(super) fn prepare(
     // The outbox is written and deleted all the time; its pages need not reach the main file in between.
     connection.pragma_update(None, "wal_autocheckpoint", 2_048)?;
     connection.execute_batch(TABLES)?;
+    connection.execute_batch(keys::TABLES)?;
     let belongs = |what: &'static str, ours: &str, advice: &'static str| match meta(connection, what)? {
         Some(theirs) if theirs != ours => {
             let (path, ours) = (directory.to_owned(), ours.to_owned());

@@ -1,5 +1,6 @@
 //! From outcomes to rows: every check the table could make is made here, before a row is promised.
 
+use super::dedup::Fate;
 use super::plan::{HostTable, Plan};
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
@@ -57,8 +58,8 @@ impl<'a> Assembler<'a> {
         Self { plan, rows: Default::default(), tally: Tally::default() }
     }
 
-    /// Adds an event with its outcome.
-    pub fn add(&mut self, judged: Judged<'_>, rule: Option<&Rule>, outcome: Result<Verdict, Rejection>) {
+    /// Adds an event with its outcome. Returns what became of it.
+    pub fn add(&mut self, judged: Judged<'_>, rule: Option<&Rule>, outcome: Result<Verdict, Rejection>) -> Fate {
         self.tally.read(judged.event.publish_time);
         let version = CountedVersion::new(judged.version, rule.is_some());
         let attributes = judged.event.attributes_json();
@@ -73,19 +74,20 @@ impl<'a> Assembler<'a> {
             (Ok(Verdict::Accept(row)), Some(rule)) => match self.silver(judged, &rule.digest, &row, &attributes) {
                 Ok(()) => {
                     self.tally.of(version).accepted += 1;
-                    return;
+                    return Fate::Accepted;
                 }
                 Err(rejection) => rejection,
             },
             (Ok(Verdict::Accept(_)), None) => unreachable!("a row comes from a rule"),
             (Ok(Verdict::Ignore(_)), _) => {
                 self.tally.of(version).ignored += 1;
-                return;
+                return Fate::Ignored;
             }
             (Ok(Verdict::Reject(rejection)) | Err(rejection), _) => rejection,
         };
         self.tally.of(version).reject(&rejection);
         self.quarantine(judged, &attributes, &rejection);
+        Fate::rejected(&rejection)
     }
 
     /// Adds the row of a rejected event.

@@ -2,15 +2,16 @@
 
 use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
+use super::dedup::{Admitted, Fact, Fate, Mark};
 use super::plan::Plan;
 use crate::event::Event;
-use crate::ledger::{Frames, Original, Part};
+use crate::ledger::{Frames, Key, Original, Part};
 use crate::rules::compare::Opinion;
 use crate::rules::judge::Isolation;
 use crate::rules::{Judge, JudgePool, Limits, RuleSet, Sandbox, Served, fault::SandboxError};
-use crate::source::{Batch, Leases};
+use crate::source::Leases;
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::tally::Tally;
+use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::verdict::Rejection;
 use crate::warehouse::{RowSet, Tier};
 use futures::future::try_join_all;
@@ -55,6 +56,12 @@ pub struct Evaluated {
     pub submitted: Instant,
     /// The revision of the rules that judged it, if they are from a store.
     pub revision: Option<u64>,
+    /// What was known of each event before it was judged; none where nothing has to be.
+    pub marks: Arc<[Mark]>,
+    /// What was found out about each event that has a mark.
+    pub facts: Vec<Fact>,
+    /// The messages that were left out before.
+    pub left_out_ids: Vec<Key>,
 }
 
 /// Why a micro-batch could not be judged. Nothing of it was written.
@@ -68,11 +75,13 @@ pub enum EvaluateError {
     ThreadEnded,
 }
 
+#[derive(Default)]
 struct Output {
     rows: [RowSet; 3],
     frames: [Frames; 3],
     originals: Frames,
     tally: Tally,
+    facts: Vec<Fact>,
 }
 
 impl Evaluators {
@@ -92,42 +101,42 @@ impl Evaluators {
     /// Hands a micro-batch to the threads at once; the future gives the result.
     pub fn submit(
         &self,
-        batch: Batch,
+        admitted: Admitted,
         context: &Context,
     ) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
-        let Batch { events, position, leases } = batch;
+        let Admitted { events, marks, left_out, left_out_ids, position, leases } = admitted;
+        let marks: Arc<[Mark]> = marks.into();
         let (context, submitted) = (context.clone(), Instant::now());
         // Ends with the last part.
         let timer = Arc::new(self.metrics.batch(&events));
         let (shared, besides, metrics) = (context.clone(), self.besides.clone(), self.metrics.clone());
+        let wants_facts = !marks.is_empty();
         let waiting = self.pool.submit(events, move |judge, events, range| {
             let _timer = &timer;
-            evaluate(judge, events, range, &shared, besides.as_deref(), &metrics)
+            evaluate(judge, events, range, &shared, besides.as_deref(), &metrics, wants_facts)
         });
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
-            join(&context, outputs, position, leases, submitted)
+            let Output { rows, frames, originals, mut tally, facts } = join(outputs)?;
+            tally.add(&left_out);
+            let parts = Tier::ALL
+                .into_iter()
+                .zip(rows.into_iter().zip(frames))
+                .filter_map(|(tier, (rows, frames))| {
+                    // A tier without a layout has no rows: the pipeline does not write it.
+                    let layout = Arc::clone(context.plan.layout(tier)?);
+                    Some(Part { tier, layout, rows: Arc::new(rows), frames })
+                })
+                .collect();
+            let revision = context.rules.revision();
+            Ok(Evaluated { parts, originals, tally, position, leases, submitted, revision, marks, facts, left_out_ids })
         }
     }
 }
 
-fn join(
-    context: &Context,
-    outputs: Vec<Result<Output, SandboxError>>,
-    position: Option<(String, String)>,
-    leases: Leases,
-    submitted: Instant,
-) -> Result<Evaluated, EvaluateError> {
+fn join(outputs: Vec<Result<Output, SandboxError>>) -> Result<Output, SandboxError> {
     let mut outputs = outputs.into_iter();
-    let mut all = match outputs.next() {
-        Some(first) => first?,
-        None => Output {
-            rows: Default::default(),
-            frames: Default::default(),
-            originals: Frames::default(),
-            tally: Tally::default(),
-        },
-    };
+    let mut all = outputs.next().unwrap_or_else(|| Ok(Output::default()))?;
     for output in outputs {
         let output = output?;
         for tier in Tier::ALL {
@@ -136,18 +145,9 @@ fn join(
         }
         all.originals.extend(&output.originals);
         all.tally.add(&output.tally);
+        all.facts.extend(output.facts);
     }
-    let parts = Tier::ALL
-        .into_iter()
-        .zip(all.rows.into_iter().zip(all.frames))
-        .filter_map(|(tier, (rows, frames))| {
-            // A tier without a layout has no rows: the pipeline does not write it.
-            let layout = Arc::clone(context.plan.layout(tier)?);
-            Some(Part { tier, layout, rows: Arc::new(rows), frames })
-        })
-        .collect();
-    let revision = context.rules.revision();
-    Ok(Evaluated { parts, originals: all.originals, tally: all.tally, position, leases, submitted, revision })
+    Ok(all)
 }
 
 fn evaluate(
@@ -157,7 +157,9 @@ fn evaluate(
     context: &Context,
     besides: Option<&Besides>,
     metrics: &Metrics,
+    wants_facts: bool,
 ) -> Result<Output, SandboxError> {
+    let mut facts = Facts::default();
     let mut assembler = Assembler::new(&context.plan);
     let mut beside = besides.filter(|_| !context.pairs.is_empty()).map(Besides::collector);
     let mut originals = Vec::with_capacity(range.len());
@@ -176,7 +178,11 @@ fn evaluate(
             Err(rejection) => (None, Err(rejection)),
         };
         let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
-        assembler.add(Judged { index, event, version: version.as_deref(), rule: names }, rule, outcome);
+        let judged = Judged { index, event, version: version.as_deref(), rule: names };
+        let fate = assembler.add(judged, rule, outcome);
+        if wants_facts {
+            facts.note(CountedVersion::new(judged.version, rule.is_some()), fate);
+        }
         let rule = names.map(|(label, digest)| (label.into(), digest.into()));
         originals.push(Original { event: Cow::Borrowed(event), version, rule });
     }
@@ -191,7 +197,26 @@ fn evaluate(
     }
     let mut kept = Frames::default();
     kept.push(&originals);
-    Ok(Output { rows: assembler.rows, frames, originals: kept, tally: assembler.tally })
+    Ok(Output { rows: assembler.rows, frames, originals: kept, tally: assembler.tally, facts: facts.facts })
+}
+
+/// What was found out about the events of a part.
+#[derive(Default)]
+struct Facts {
+    facts: Vec<Fact>,
+    versions: Vec<Arc<str>>,
+}
+
+impl Facts {
+    fn note(&mut self, version: CountedVersion<'_>, fate: Fate) {
+        let known = self.versions.iter().find(|known| known.as_ref() == version.as_str()).map(Arc::clone);
+        let version = known.unwrap_or_else(|| {
+            // Few have a count of their own.
+            self.versions.push(version.as_str().into());
+            Arc::clone(&self.versions[self.versions.len() - 1])
+        });
+        self.facts.push(Fact { version, fate });
+    }
 }
 
 /// The event's version, and the rule that judged it with its opinion, or the host's rejection.

@@ -1,8 +1,8 @@
 //! The path of one event from source to warehouse, and the commit protocol that makes it exactly once.
 //!
 //! [`mod@prepare`] makes every check that can be made before the first event; [`plan`] says which value goes into which
-//! column; [`evaluate`] judges on all cores, keeping the order; [`assemble`] turns outcomes into rows; [`mod@run`] drives
-//! micro-batches through the ledger; [`deliver`] sends what the ledger promised until it is confirmed; [`replay`] judges again
+//! column; [`evaluate`] judges on all cores, keeping the order; [`assemble`] turns outcomes into rows; [`dedup`] recognises what
+//! comes again; [`mod@run`] drives micro-batches through the ledger; [`deliver`] sends what the ledger promised until it is confirmed; [`replay`] judges again
 //! what is in quarantine.
 //!
 //! With a rule store [`reload`] follows it and swaps the rules, and [`beside`] judges the same events with other rules, for
@@ -12,6 +12,7 @@
 
 pub mod assemble;
 pub mod beside;
+pub mod dedup;
 pub mod deliver;
 pub mod error;
 pub mod evaluate;

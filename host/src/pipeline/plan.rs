@@ -144,13 +144,17 @@ impl Planner<'_> {
                 has_default: false,
             })
             .collect();
-        self.new.push(NewTable {
+        let new = NewTable {
             name: config.table.clone(),
             columns,
             partition_by: config.partition_by.clone(),
             cluster_by: config.cluster_by.clone(),
             description: config.description.clone(),
-        });
+        };
+        if let Err(what) = self.warehouse.create_statement(&new) {
+            self.refuse(format!("{tier}.table"), what);
+        }
+        self.new.push(new);
         Some(made)
     }
 

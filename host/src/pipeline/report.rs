@@ -19,6 +19,10 @@ pub struct Report {
     pub quarantine: u64,
     /// Events ignored by their rule.
     pub ignored: u64,
+    /// Events that their producer sent twice: of such an event only the first counts.
+    pub duplicates: u64,
+    /// Events whose message was delivered before and committed: they are written nowhere.
+    pub redelivered: u64,
     /// Quarantine by stage and code.
     pub rejected: Stages,
     /// Events whose first fault did not stand.
@@ -41,6 +45,8 @@ impl Report {
             silver: tally.accepted(),
             quarantine: tally.quarantined(),
             ignored: tally.ignored(),
+            duplicates: tally.duplicates(),
+            redelivered: tally.redelivered,
             rejected: tally.rejected(),
             recovered_faults: tally.recovered,
             resumed_commits: resumed,

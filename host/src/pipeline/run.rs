@@ -1,11 +1,12 @@
 //! Running a pipeline: source → judging → ledger → warehouse, with bounded queues between them.
 //!
 //! ```text
-//! source thread ─2─► judging threads ─3─► commit to the ledger ─4─► delivery ─► done
+//! source thread ─2─► admission ─► judging threads ─3─► settling, commit to the ledger ─4─► delivery ─► ack
 //! ```
 //!
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
+use super::dedup::{Dedup, Settled};
 use super::deliver::{DeliverError, Delivery};
 use super::error::RunError;
 use super::evaluate::{EvaluateError, Evaluated};
@@ -20,14 +21,15 @@ use super::serving::Serving;
 use crate::config::Config;
 use crate::failpoint;
 use crate::ledger::inbox::Inbox;
-use crate::ledger::{Ledger, Seq};
+use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::source::{self, Leases, Settings};
 use crate::stop::Stop;
 use crate::telemetry::status::{State, Status};
 use crate::telemetry::tally::Tally;
 use crate::warehouse::{self, Warehouse};
-use futures::StreamExt;
+use futures::future::{Fuse, FusedFuture as _};
 use futures::stream::FuturesOrdered;
+use futures::{FutureExt as _, StreamExt};
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -45,7 +47,40 @@ const ACKS: usize = 16;
 
 /// Runs a pipeline until its source ends or it is asked to stop.
 pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {
-    let started = Instant::now();
+    let began = Instant::now();
+    let started = tokio::select! {
+        biased;
+        // Nothing was taken yet, and what is on its way is as after a crash: the next start goes on from the ledger.
+        () = options.stop.wait() => None,
+        started = start(config, options) => Some(started?),
+    };
+    let report = |tally: &Tally, resumed, complete| {
+        Report::new(&config.name, tally, config.bronze.is_some(), resumed, complete, began.elapsed())
+    };
+    let Some(Started { source, serving, delivery, dedup, resumed }) = started else {
+        return Ok(report(&Tally::default(), 0, false));
+    };
+    let requests = requests(config, &serving, &delivery, options);
+    let driven = drive(source, &serving, &delivery, &dedup, config.drain_timeout, options).await;
+    let requested = requests.end().await;
+    serving.finish().await;
+    let (tally, complete) = driven?;
+    requested?;
+    Ok(report(&tally, resumed, complete))
+}
+
+/// A pipeline that is ready to read.
+struct Started {
+    source: source::Opened,
+    serving: Serving,
+    delivery: Delivery,
+    dedup: Dedup,
+    /// Commits of an earlier run that were sent.
+    resumed: u64,
+}
+
+/// Checks, opens everything, and sends what an earlier run had left.
+async fn start(config: &Config, options: &Options) -> Result<Started, RunError> {
     let patience = Patience::new(config.warehouse.give_up_after(), &options.metrics, &options.status);
     let live = match retrying(&patience, async || inspect(config)).await {
         // Another program holds it: that is no mistake in the pipeline file.
@@ -56,7 +91,13 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let (Prepared { sandbox, rules, plan, new_tables, .. }, begun) = begin(config, &live)?;
     let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
     let identity = warehouse.identity();
-    let ledger = retrying(&patience, async || Ledger::open(&config.ledger, &config.name, identity)).await?;
+    let dedup = Dedup::of(config);
+    let ledger = retrying(&patience, async || {
+        let mut ledger = Ledger::open(&config.ledger, &config.name, identity)?;
+        ledger.keep_keys(dedup.retention())?;
+        Ok::<_, LedgerError>(ledger)
+    })
+    .await?;
     if ledger.is_new() && !options.new_ledger {
         refuse_old_rows(config, &ledger, warehouse.as_ref(), &patience).await?;
     }
@@ -78,13 +119,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     }
     options.status.serves(rules.revision(), report::serving(&rules));
     let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
-    let requests = requests(config, &serving, &delivery, options);
-    let driven = drive(source, &serving, &delivery, config.drain_timeout, options).await;
-    let requested = requests.end().await;
-    serving.finish().await;
-    let (tally, complete) = driven?;
-    requested?;
-    Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
+    Ok(Started { source, serving, delivery, dedup, resumed })
 }
 
 /// Takes requests to this worker as long as it runs.
@@ -125,6 +160,7 @@ async fn drive(
     source: source::Opened,
     serving: &Serving,
     delivery: &Delivery,
+    dedup: &Dedup,
     drain_timeout: Duration,
     options: &Options,
 ) -> Result<(Tally, bool), RunError> {
@@ -134,41 +170,55 @@ async fn drive(
     options.status.state(State::Running);
     let telling = source.trouble.take().map(|trouble| tokio::spawn(tell(trouble, options.status.clone())));
     let (commits, queue) = mpsc::channel::<Commit>(UNDELIVERED);
-    let mut delivering = tokio::spawn(deliver_all(delivery.clone(), queue));
+    let mut delivering = tokio::spawn(deliver_all(delivery.clone(), dedup.clone(), queue));
     let mut judging = FuturesOrdered::new();
     let (mut reading, mut stopping, mut cut_short) = (true, false, false);
     let mut source_error = None;
     let mut drained = pin!(drained(options.stop.clone(), drain_timeout));
-    let outcome = loop {
-        if !reading && judging.is_empty() {
-            break Ok(());
-        }
-        tokio::select! {
-            biased;
-            () = options.stop.wait(), if !stopping => {
-                stopping = true;
-                options.status.state(State::Stopping);
-                cut_short = reading;
-                stop_reading.request();
+    let outcome = {
+        // Both may have to wait for long; being asked to stop is noticed meanwhile.
+        let mut admitting = pin!(Fuse::terminated());
+        let mut committing = pin!(Fuse::terminated());
+        loop {
+            if !reading && judging.is_empty() && admitting.is_terminated() && committing.is_terminated() {
+                break Ok(());
             }
-            () = &mut drained => break Err(RunError::NotDrained(drain_timeout)),
-            Some(judged) = judging.next() => match commit(judged, delivery, &commits).await {
-                Ok(true) => {}
-                // Delivery has failed and says why below.
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
-            },
-            // Delivery has failed: without this a quiet source would keep it from being said.
-            () = commits.closed() => break Ok(()),
-            batch = source.batches.recv(), if reading && judging.len() < JUDGING => match batch {
-                Some(Ok(batch)) => judging.push_back(serving.submit(batch)),
-                Some(Err(error)) => {
-                    // What was read before is good, and is finished first.
-                    source_error = Some(error);
-                    reading = false;
+            tokio::select! {
+                biased;
+                () = options.stop.wait(), if !stopping => {
+                    stopping = true;
+                    options.status.state(State::Stopping);
+                    cut_short = reading;
+                    stop_reading.request();
                 }
-                None => reading = false,
-            },
+                () = &mut drained => break Err(RunError::NotDrained(drain_timeout)),
+                committed = &mut committing => match committed {
+                    Ok(true) => {}
+                    // Delivery has failed and says why below.
+                    Ok(false) => break Ok(()),
+                    Err(error) => break Err(error),
+                },
+                admitted = &mut admitting => match admitted {
+                    Ok(admitted) => judging.push_back(serving.submit(admitted)),
+                    Err(error) => break Err(RunError::from(error)),
+                },
+                // Delivery has failed: without this a quiet source would keep it from being said.
+                () = commits.closed() => break Ok(()),
+                Some(judged) = judging.next(), if committing.is_terminated() => {
+                    committing.set(commit(judged, delivery, dedup, &commits).fuse());
+                }
+                batch = source.batches.recv(), if reading && admitting.is_terminated() && judging.len() < JUDGING => {
+                    match batch {
+                        Some(Ok(batch)) => admitting.set(dedup.admit(batch, delivery).fuse()),
+                        Some(Err(error)) => {
+                            // What was read before is good, and is finished first.
+                            source_error = Some(error);
+                            reading = false;
+                        }
+                        None => reading = false,
+                    }
+                }
+            }
         }
     };
     drop(commits);
@@ -222,24 +272,29 @@ async fn tell(mut trouble: watch::Receiver<Option<String>>, status: Status) {
 async fn commit(
     judged: Result<Evaluated, EvaluateError>,
     delivery: &Delivery,
+    dedup: &Dedup,
     commits: &mpsc::Sender<Commit>,
 ) -> Result<bool, RunError> {
-    let Evaluated { parts, originals, tally, position, leases, submitted, revision } = judged?;
-    let events = tally.read;
+    let judged = judged?;
     failpoint::pass(failpoint::BATCH_JUDGED);
     // Bounded memory: nothing is committed that delivery has no room for.
     let Ok(room) = commits.reserve().await else { return Ok(false) };
+    let committing_alone = dedup.committing().await;
+    let Settled { parts, originals, tally, seen, position, leases, submitted, revision } =
+        dedup.settle(judged, delivery).await?;
+    let events = tally.read;
     for part in parts.iter().filter(|part| !part.rows.is_empty()) {
         delivery.ensure_stream(part.tier).await?;
     }
     // A retry needs the parts again, so they are shared until the commit takes them.
-    let work = Arc::new((parts, originals, position));
+    let work = Arc::new((parts, originals, position, seen));
     let call = move |ledger: &mut Ledger| {
-        let (parts, originals, position) = work.as_ref();
-        ledger.commit(parts, originals, position.as_ref().map(|(key, at)| (key.as_str(), at.as_str())))
+        let (parts, originals, position, seen) = work.as_ref();
+        ledger.commit(parts, originals, position.as_ref().map(|(key, at)| (key.as_str(), at.as_str())), seen)
     };
     let committing = Instant::now();
     let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
+    drop(committing_alone);
     failpoint::pass(failpoint::LEDGER_COMMITTED);
     delivery.metrics.committed(committing.elapsed());
     room.send(Commit { seq, tally, leases });
@@ -249,9 +304,9 @@ async fn commit(
 }
 
 /// Delivers commits as they come, and what refused rows added at the end.
-async fn deliver_all(delivery: Delivery, mut queue: mpsc::Receiver<Commit>) -> Result<(), DeliverError> {
+async fn deliver_all(delivery: Delivery, dedup: Dedup, mut queue: mpsc::Receiver<Commit>) -> Result<(), DeliverError> {
     let mut acks = JoinSet::new();
-    let delivered = deliver_each(&delivery, &mut queue, &mut acks).await;
+    let delivered = deliver_each(&delivery, &dedup, &mut queue, &mut acks).await;
     // Also after a failure: what is durable need not come again.
     while acks.join_next().await.is_some() {}
     delivered?;
@@ -262,6 +317,7 @@ async fn deliver_all(delivery: Delivery, mut queue: mpsc::Receiver<Commit>) -> R
 /// be confirmed, and the next rows need not wait for it.
 async fn deliver_each(
     delivery: &Delivery,
+    dedup: &Dedup,
     queue: &mut mpsc::Receiver<Commit>,
     acks: &mut JoinSet<usize>,
 ) -> Result<(), DeliverError> {
@@ -270,7 +326,12 @@ async fn deliver_each(
         tally.refuse(&refused);
         delivery.metrics.durable(&tally);
         if !leases.is_empty() {
-            acks.spawn(leases.ack());
+            let acking = dedup.acking(seq);
+            acks.spawn(async move {
+                let unconfirmed = leases.ack().await;
+                acking.done();
+                unconfirmed
+            });
         }
         if acks.len() > ACKS {
             acks.join_next().await;

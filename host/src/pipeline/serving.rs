@@ -2,6 +2,7 @@
 //! beside and the one that follows the store.
 
 use super::beside::{self, Besides, PairKey, Registry, differences};
+use super::dedup::Admitted;
 use super::deliver::Delivery;
 use super::error::RunError;
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
@@ -11,7 +12,6 @@ use super::reload::{Begun, Follower, Message, follow};
 use super::tables;
 use crate::config::Config;
 use crate::rules::{RuleSet, Sandbox};
-use crate::source::Batch;
 use std::sync::{Arc, mpsc};
 use tokio::sync::{mpsc as channel, watch};
 use tokio::task::JoinHandle;
@@ -66,9 +66,9 @@ impl Serving {
     }
 
     /// Hands a micro-batch to the threads, with the rules of now: it keeps them.
-    pub(super) fn submit(&self, batch: Batch) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
+    pub(super) fn submit(&self, admitted: Admitted) -> impl Future<Output = Result<Evaluated, EvaluateError>> + use<> {
         let context = self.current.borrow().clone();
-        self.evaluators.submit(batch, &context)
+        self.evaluators.submit(admitted, &context)
     }
 
     /// The threads that judge, for events that come another way.

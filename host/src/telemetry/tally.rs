@@ -12,15 +12,17 @@ const STAGES: usize = 200;
 const OTHER_STAGES: &str = "(other stages)";
 /// What events are counted under whose version no rule serves, and those whose version cannot be told.
 const OTHER_VERSIONS: &str = "other";
-const NO_VERSION: &str = "none";
+pub(super) const NO_VERSION: &str = "none";
 
-/// Outcomes of a number of events. Every event is in exactly one of accepted, ignored, rejected.
+/// Outcomes of a number of events. Every event is in exactly one of accepted, ignored, rejected, duplicates, redelivered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Events read.
     pub read: u64,
     /// Events whose first fault did not stand: judged again alone, they had none.
     pub recovered: u64,
+    /// Events whose message was committed before: they are written nowhere.
+    pub redelivered: u64,
     /// Rows for bronze.
     pub bronze: u64,
     /// The latest publish time of the events.
@@ -35,6 +37,8 @@ pub struct Outcomes {
     pub accepted: u64,
     /// Ignored by their rule.
     pub ignored: u64,
+    /// Sent twice by their producer: of such an event only the first counts.
+    pub duplicates: u64,
     /// Events for quarantine.
     pub rejected: Stages,
 }
@@ -68,6 +72,11 @@ impl<'a> CountedVersion<'a> {
             None => Self(NO_VERSION),
         }
     }
+
+    /// Its name.
+    pub fn as_str(&self) -> &'a str {
+        self.0
+    }
 }
 
 impl Tally {
@@ -82,7 +91,8 @@ impl Tally {
         self.named(version.0)
     }
 
-    fn named(&mut self, version: &str) -> &mut Outcomes {
+    /// The outcomes of a version by the name it is counted under.
+    pub fn named(&mut self, version: &str) -> &mut Outcomes {
         // Looked up twice, so that the usual case does not allocate.
         if !self.versions.contains_key(version) {
             self.versions.insert(version.into(), Outcomes::default());
@@ -94,12 +104,14 @@ impl Tally {
     pub fn add(&mut self, later: &Self) {
         self.read += later.read;
         self.recovered += later.recovered;
+        self.redelivered += later.redelivered;
         self.bronze += later.bronze;
         self.newest = self.newest.max(later.newest);
         for (version, outcomes) in &later.versions {
             let own = self.named(version);
             own.accepted += outcomes.accepted;
             own.ignored += outcomes.ignored;
+            own.duplicates += outcomes.duplicates;
             own.rejected.add(&outcomes.rejected);
         }
     }
@@ -121,6 +133,11 @@ impl Tally {
     /// Ignored by their rule.
     pub fn ignored(&self) -> u64 {
         self.versions.values().map(|outcomes| outcomes.ignored).sum()
+    }
+
+    /// Sent twice by their producer.
+    pub fn duplicates(&self) -> u64 {
+        self.versions.values().map(|outcomes| outcomes.duplicates).sum()
     }
 
     /// All rejections.
@@ -161,6 +178,20 @@ impl Stages {
                 Ok(index) => self.0[index].events += events,
                 Err(index) => self.0.insert(index, Stage { stage: OTHER_STAGES.into(), code: None, events }),
             },
+        }
+    }
+
+    /// Takes one event out that was counted.
+    pub fn take_one(&mut self, stage: &str, code: Option<&str>) {
+        let find = |stages: &Self, stage: &str, code: Option<&str>| {
+            stages.0.binary_search_by(|known| (known.stage.as_ref(), known.code.as_deref()).cmp(&(stage, code)))
+        };
+        // What has no count of its own was counted with others.
+        if let Ok(index) = find(self, stage, code).or_else(|_| find(self, OTHER_STAGES, None)) {
+            self.0[index].events -= 1;
+            if self.0[index].events == 0 {
+                self.0.remove(index);
+            }
         }
     }
 

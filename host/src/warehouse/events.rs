@@ -249,9 +249,6 @@ pub enum EventsError {
         /// The column.
         column: &'static str,
     },
-    /// The warehouse is one whose events cannot be read back.
-    #[error("events in {0} cannot be read back by this version")]
-    NotServed(&'static str),
     /// The database fails.
     #[error(transparent)]
     Warehouse(#[from] WarehouseError),

@@ -12,6 +12,7 @@ mod layout;
 mod open;
 mod rows;
 pub mod sqlite;
+mod stored;
 
 pub use bigquery::BigQuery;
 pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns, resolution_columns};
@@ -130,13 +131,14 @@ pub enum AppendError {
     Rows(Vec<(usize, String)>),
     /// Rows before this offset are missing: ledger and table have diverged.
     #[error(
-        "offset {offset} is beyond the end of the stream ({end}): the table lacks rows that the ledger counts as written"
+        "offset {offset} is beyond the end of the stream{}: the table lacks rows that the ledger counts as written",
+        .end.map(|end| format!(" ({end})")).unwrap_or_default()
     )]
     OutOfRange {
         /// The entry's offset.
         offset: u64,
-        /// The stream's end.
-        end: u64,
+        /// The stream's end, if the warehouse says it.
+        end: Option<u64>,
     },
     /// The stream was finalized, by a worker that took over, or is not there.
     #[error("the stream {0} is finalized or gone: another worker has taken over, or the table was replaced")]

@@ -22,7 +22,7 @@ pub async fn open(config: &WarehouseConfig) -> Result<Arc<dyn Warehouse>, Wareho
 pub fn quarantine(config: &WarehouseConfig, table: &str, pipeline: &str) -> Result<Box<dyn StoredEvents>, EventsError> {
     match config {
         WarehouseConfig::Sqlite { path, .. } => Ok(Box::new(sqlite::EventTable::quarantine(path, table)?.of(pipeline))),
-        WarehouseConfig::Bigquery(_) => Err(EventsError::NotServed("BigQuery")),
+        WarehouseConfig::Bigquery(config) => Ok(Box::new(bigquery::EventTable::quarantine(config, table, pipeline)?)),
     }
 }
 

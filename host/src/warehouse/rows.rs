@@ -66,8 +66,18 @@ impl RowSet {
     /// The same rows without some of them, by index.
     #[must_use]
     pub fn without(&self, refused: &[usize]) -> Self {
+        self.those(|index| !refused.contains(&index))
+    }
+
+    /// The rows of some events only.
+    #[must_use]
+    pub fn of_events(&self, wanted: impl Fn(u32) -> bool) -> Self {
+        self.those(|index| wanted(self.event(index)))
+    }
+
+    fn those(&self, wanted: impl Fn(usize) -> bool) -> Self {
         let mut kept = Self::default();
-        for index in (0..self.len()).filter(|index| !refused.contains(index)) {
+        for index in (0..self.len()).filter(|index| wanted(*index)) {
             let row = self.row(index);
             kept.push(self.event(index), usize::MAX, |bytes| bytes.extend_from_slice(row)).ok();
         }
@@ -94,6 +104,7 @@ mod tests {
         assert_eq!(rows.iter().collect::<Vec<_>>(), [b"a" as &[u8], b"bcd", b"", b"e"]);
         assert_eq!((0..4).map(|i| rows.event(i)).collect::<Vec<_>>(), [0, 2, 5, 6]);
         assert_eq!(rows.without(&[1, 3]), set(&[(0, "a"), (5, "")]));
+        assert_eq!(rows.of_events(|event| event > 2), set(&[(5, ""), (6, "e")]));
     }
 
     #[test]

@@ -1,3 +1,5 @@
-//! BigQuery: what the tests run against.
+//! BigQuery: what the tests run against, and workers that write to it.
 
 mod emulator;
+mod fake;
+mod quarantine;

@@ -79,7 +79,7 @@ async fn an_entry_that_is_sent_twice_is_there_once() {
 async fn a_gap_is_out_of_range_and_nothing_is_written() {
     let target = Target::new("id INTEGER").await;
     target.append(0, &[1]).await.unwrap();
-    assert_eq!(target.append(2, &[3]).await, Err(AppendError::OutOfRange { offset: 2, end: 1 }));
+    assert_eq!(target.append(2, &[3]).await, Err(AppendError::OutOfRange { offset: 2, end: Some(1) }));
     assert_eq!(target.ids(), [1]);
 }
 

@@ -4,4 +4,5 @@ mod append;
 mod busy;
 mod custody;
 mod disk;
+mod gone;
 mod refused;

@@ -3,12 +3,12 @@
 
 use preflight::config::{Config, Layers};
 use preflight::failpoint;
-use preflight::ledger::Ledger;
+use preflight::ledger::{Additions, Ledger};
+use preflight::pipeline::dedup::Admitted;
 use preflight::pipeline::deliver::Delivery;
 use preflight::pipeline::evaluate::{Context, Evaluators};
 use preflight::pipeline::prepare;
 use preflight::pipeline::retry::Patience;
-use preflight::source::{Batch, Leases};
 use preflight::telemetry::status::Board;
 use preflight::time::{Clock, SystemClock};
 use preflight::warehouse;
@@ -74,12 +74,15 @@ async fn commit_batches(pipeline: &Pipeline) {
     for (batch, kinds) in BATCHES.into_iter().enumerate() {
         let lines: String = kinds.split(' ').enumerate().map(|(at, kind)| line(kind, batch * 10 + at)).collect();
         let events = events::from_lines(&format!("batch-{batch}"), &lines);
-        let judged =
-            evaluators.submit(Batch { events, position: None, leases: Leases::default() }, &context).await.unwrap();
+        let judged = evaluators.submit(Admitted { events, ..Admitted::default() }, &context).await.unwrap();
         for part in judged.parts.iter().filter(|part| !part.rows.is_empty()) {
             delivery.ensure_stream(part.tier).await.unwrap();
         }
-        delivery.ledger.call(move |ledger| ledger.commit(&judged.parts, &judged.originals, None)).await.unwrap();
+        delivery
+            .ledger
+            .call(move |ledger| ledger.commit(&judged.parts, &judged.originals, None, &Additions::default()))
+            .await
+            .unwrap();
     }
 }
 

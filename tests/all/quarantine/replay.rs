@@ -156,11 +156,16 @@ fn a_row_that_silver_refuses_stays_in_quarantine_once() {
 }
 
 #[test]
-fn a_ledger_of_the_former_format_is_upgraded_in_place() {
-    let pipeline = routable(2);
-    let ledger = Connection::open(pipeline.ledger().join("ledger.db")).unwrap();
-    ledger.execute_batch("UPDATE meta SET value = '1' WHERE key = 'format'; DROP TABLE resolutions").unwrap();
-    assert_eq!(replay(&pipeline, &["--all"])["accepted"], 2);
-    let format: String = ledger.query_row("SELECT value FROM meta WHERE key = 'format'", [], |row| row.get(0)).unwrap();
-    assert_eq!(format, "2");
+fn a_ledger_of_a_former_format_is_upgraded_in_place() {
+    for (former, lacks) in
+        [("1", vec!["resolutions", "key_buckets", "key_pages"]), ("2", vec!["key_buckets", "key_pages"])]
+    {
+        let pipeline = routable(2);
+        let ledger = Connection::open(pipeline.ledger().join("ledger.db")).unwrap();
+        ledger.execute("UPDATE meta SET value = ?1 WHERE key = 'format'", [former]).unwrap();
+        lacks.iter().for_each(|table| ledger.execute_batch(&format!("DROP TABLE {table}")).unwrap());
+        assert_eq!(replay(&pipeline, &["--all"])["accepted"], 2);
+        let format = "SELECT value FROM meta WHERE key = 'format'";
+        assert_eq!(ledger.query_row(format, [], |row| row.get::<_, String>(0)).unwrap(), "3");
+    }
 }

@@ -20,10 +20,25 @@ pub const PROJECT: &str = "preflight-test";
 const STARTS: Duration = Duration::from_mins(1);
 
 /// Starts the emulator, and ends it with the end of its standard input.
+///
+/// It has one connection to its database for all its threads, and a statement of one ends or blocks that of another: here
+/// each thread has its own. And it keeps a copy of a table for each change of it, which nobody here reads.
 const BOOT: &str = "
 import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 from bqemulator.cli import main
+from bqemulator.storage.engine import DuckDBEngine
+from bqemulator.versioning.snapshots import SnapshotManager
+shared, own, main_thread = DuckDBEngine.connection.fget, threading.local(), threading.get_ident()
+def connection(engine):
+    if threading.get_ident() == main_thread:
+        return shared(engine)
+    if not hasattr(own, 'connection'):
+        own.connection = shared(engine).cursor()
+        own.connection.execute(\"SET TimeZone = 'UTC'\")
+    return own.connection
+DuckDBEngine.connection = property(connection)
+SnapshotManager.capture = lambda *table, **kind: None
 main()
 ";
 
@@ -105,6 +120,16 @@ impl Emulator {
             names.iter().map(|&name| name.to_owned()).zip(values).collect()
         };
         list(&answer["rows"]).iter().map(row).collect()
+    }
+
+    /// Adds a STRING column to a table. Its catalog and its database do not tell each other of that.
+    pub fn add_column(&self, dataset: &str, table: &str, column: &str) {
+        let path = format!("/bigquery/v2/projects/{PROJECT}/datasets/{dataset}/tables/{table}");
+        let mut schema = http::send("GET", &self.rest, &path, &Value::Null).json()["schema"].clone();
+        schema["fields"].as_array_mut().expect("a table has fields").push(json!({ "name": column, "type": "STRING" }));
+        self.query(&format!("ALTER TABLE `{dataset}.{table}` ADD COLUMN {column} STRING"));
+        let answer = http::send("PATCH", &self.rest, &path, &json!({ "schema": schema }));
+        assert_eq!(answer.status, 200, "{answer:?}");
     }
 
     /// The first value of the first row of a query, as text; null is "null".

@@ -5,6 +5,7 @@ use crate::config::raw::{RawBatch, RawBigquery, RawPubsub};
 use crate::config::{BatchConfig, BigqueryConfig, DedupConfig, PubsubConfig, SourceConfig};
 use crate::google::credentials::Identity;
 use crate::google::endpoint::Endpoint;
+use crate::warehouse::bigquery::MAX_ROW;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -79,6 +80,9 @@ impl Check {
             self.refuse::<()>(&storage_key, what);
         }
         let identity = self.identity(&key("credentials"), raw.credentials.as_deref(), endpoint.as_ref());
+        if identity == Some(Identity::ApplicationDefault) && storage.as_ref().is_some_and(tells_everybody) {
+            self.refuse::<()>(&storage_key, UNSAFE);
+        }
         if timeout.is_zero() {
             self.refuse::<()>(&key("request_timeout"), "must be at least 1 ms");
         }
@@ -93,6 +97,16 @@ impl Check {
             storage_endpoint: storage,
             identity: identity?,
         })
+    }
+
+    /// The size of a row that is written, bytes: BigQuery takes no more in one request.
+    pub(super) fn max_row(&mut self, text: Option<&str>, bigquery: bool) -> usize {
+        let default = if bigquery { MAX_ROW } else { 8 << 20 };
+        let size = self.bounded_size("limits.row", text, default);
+        if bigquery && size > MAX_ROW {
+            self.refuse::<()>("limits.row", format!("BigQuery takes rows of at most {} MB", MAX_ROW / 1_000_000));
+        }
+        size
     }
 
     /// The age at which a micro-batch is full. With BigQuery it is called by what it means there.
@@ -135,11 +149,8 @@ impl Check {
 
     /// Emulators want no credentials; everybody else does.
     fn identity(&mut self, key: &str, given: Option<&str>, endpoint: Option<&Endpoint>) -> Option<Identity> {
-        let told_everybody = endpoint.is_some_and(|endpoint| endpoint.is_plaintext() && !endpoint.is_loopback());
         match given {
-            Some("application_default") if told_everybody => {
-                self.refuse(key, "credentials are not sent in plain text over the network: use https://")
-            }
+            Some("application_default") if endpoint.is_some_and(tells_everybody) => self.refuse(key, UNSAFE),
             None if endpoint.is_some_and(Endpoint::is_plaintext) => Some(Identity::Anonymous),
             None | Some("application_default") => Some(Identity::ApplicationDefault),
             Some("anonymous") => Some(Identity::Anonymous),
@@ -148,4 +159,11 @@ impl Check {
             }
         }
     }
+}
+
+/// An access token is good for everything the account may do: the network does not get to see it, whatever else it may.
+const UNSAFE: &str = "credentials are not sent in plain text over the network: use https://";
+
+fn tells_everybody(endpoint: &Endpoint) -> bool {
+    endpoint.is_plaintext() && !endpoint.is_loopback()
 }

@@ -8,6 +8,11 @@ use crate::rules::manifest::is_column_name;
 use crate::warehouse::HostColumn;
 use std::collections::BTreeMap;
 
+/// A table in the dataset of another.
+pub(super) fn beside(other: &str, table: &str) -> String {
+    other.rsplit_once('.').map_or_else(|| table.to_owned(), |(dataset, _)| format!("{dataset}.{table}"))
+}
+
 impl Check {
     pub(super) fn tier(&mut self, tier: &str, raw: RawTier) -> Option<TierConfig> {
         let create = match raw.create.as_deref() {
@@ -38,6 +43,15 @@ impl Check {
             return self.refuse(key, "names that start with preflight_ or sqlite_ are taken");
         }
         Some(())
+    }
+
+    /// In BigQuery a table is in a dataset.
+    pub(super) fn datasets<'a>(&mut self, tables: impl IntoIterator<Item = (&'static str, Option<&'a str>)>) {
+        for (key, table) in tables {
+            if let Some(table) = table.filter(|table| !table.contains('.')) {
+                self.refuse::<()>(key, format!("{table:?} has no dataset: for BigQuery write [project.]dataset.table"));
+            }
+        }
     }
 
     /// Two tiers in one table would mix their rows.

@@ -200,6 +200,56 @@ fn the_last_values_within_the_bounds_are_taken() {
     assert_eq!((config.max_payload, config.batch.max_events), (512 << 20, 1_000_000));
 }
 
+/// The pipeline on BigQuery, whatever variables of an emulator are set where the tests run.
+fn on_bigquery(sets: &[&str]) -> Result<Config, String> {
+    let text = GOOD.replace("[warehouse.sqlite]\npath = \"d.db\"", "[warehouse.bigquery]\nproject = \"p\"");
+    let mut layers = Layers::default();
+    layers.lay_file(&text, "p.toml", Path::new("base")).unwrap();
+    for address in ["endpoint=https://bigquery.example.com", "storage_endpoint=https://storage.example.com"] {
+        layers.set(&format!("warehouse.bigquery.{address}")).unwrap();
+    }
+    for set in sets {
+        layers.set(set).unwrap();
+    }
+    Config::from_layers(&layers).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_table_of_bigquery_is_in_a_dataset_and_its_rows_fit_a_request() {
+    let config = on_bigquery(&["silver.table=project.dataset.bookings"]).unwrap();
+    assert_eq!(config.rules.shadow.table, "project.dataset.shadow_differences");
+    assert_eq!((config.max_row, config.warehouse.key()), (7_000_000, "warehouse.bigquery"));
+    for key in ["bronze.table", "silver.table", "quarantine.table", "rules.shadow.table"] {
+        let error = on_bigquery(&[&format!("{key}=bare")]).unwrap_err();
+        assert!(error.contains(&format!("{key}: \"bare\" has no dataset")), "{error}");
+    }
+    assert_eq!(on_bigquery(&["limits.row=7 MB"]).unwrap().max_row, 7_000_000);
+    let error = on_bigquery(&["limits.row=7_001 kB"]).unwrap_err();
+    assert!(error.contains("limits.row: BigQuery takes rows of at most 7 MB"), "{error}");
+}
+
+#[test]
+fn an_access_token_is_not_sent_in_plain_text() {
+    let plain = |address: &str, credentials: &str| {
+        let key = |name: &str, value: &str| format!("warehouse.bigquery.{name}={value}");
+        let endpoint = key("endpoint", address);
+        let storage = key("storage_endpoint", address);
+        let (credentials, allow) = (key("credentials", credentials), key("allow_plaintext", "true"));
+        on_bigquery(&[&endpoint, &storage, &credentials, &allow])
+    };
+    assert!(plain("http://127.0.0.1:1", "application_default").is_ok());
+    assert!(plain("http://192.0.2.1:1", "anonymous").is_ok());
+    let error = plain("http://192.0.2.1:1", "application_default").unwrap_err();
+    assert!(error.contains("warehouse.bigquery.credentials: credentials are not sent in plain text"), "{error}");
+    let storage = "warehouse.bigquery.storage_endpoint";
+    let error = on_bigquery(&[
+        &format!("{storage}=http://192.0.2.1:1"),
+        "warehouse.bigquery.allow_plaintext=true",
+        "warehouse.bigquery.credentials=application_default",
+    ]);
+    assert!(error.unwrap_err().contains(&format!("{storage}: credentials are not sent in plain text")));
+}
+
 #[test]
 fn several_problems_are_reported_at_once() {
     let error = load(&["name=Bad", "limits.memory=64", "silver.create=maybe"]).unwrap_err();

@@ -11,14 +11,14 @@ pub mod command;
 pub mod report;
 pub mod serve;
 
+use super::dedup::Admitted;
 use super::deliver::{DeliverError, Delivery};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::plan::Plan;
 use crate::config::{BatchConfig, Config, WarehouseConfig};
 use crate::event::Event;
 use crate::failpoint;
-use crate::ledger::{Ledger, LedgerError, Original, Part};
-use crate::source::{Batch, Leases};
+use crate::ledger::{Additions, Ledger, LedgerError, Original, Part};
 use crate::telemetry::tally::Tally;
 use crate::time::{Clock, Micros};
 use crate::warehouse::events::StoredEvents;
@@ -200,8 +200,7 @@ impl Replay {
         // In bronze it is since it was received; and what was rejected once would not compare rules on the same traffic.
         let plan = Plan { bronze: None, ..Plan::clone(&means.context.plan) };
         let context = Context { plan: Arc::new(plan), pairs: Arc::default(), ..means.context.clone() };
-        let judged =
-            means.evaluators.submit(Batch { events, position: None, leases: Leases::default() }, &context).await?;
+        let judged = means.evaluators.submit(Admitted { events, ..Admitted::default() }, &context).await?;
         failpoint::pass(failpoint::BATCH_JUDGED);
         let mut tally = judged.tally.clone();
         if let Some(delivery) = means.delivery {
@@ -255,7 +254,7 @@ impl Replay {
             delivery.ensure_stream(Tier::Silver).await?;
         }
         let work = Arc::new((silver, resolution));
-        let call = move |ledger: &mut Ledger| ledger.commit_replay(&work.0, &work.1);
+        let call = move |ledger: &mut Ledger| ledger.commit_replay(&work.0, &work.1, &Additions::default());
         let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
         failpoint::pass(failpoint::LEDGER_COMMITTED);
         Ok(delivery.deliver(seq).await?)

@@ -4,7 +4,7 @@ use super::handle::Metrics;
 use super::label::{self, Label};
 use super::names::{self, Name};
 use crate::source::Messages;
-use crate::telemetry::tally::Tally;
+use crate::telemetry::tally::{NO_VERSION, Tally};
 use crate::verdict::stage;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
@@ -32,6 +32,10 @@ impl Collector for Scrape {
         let mut family = start(&mut encoder, names::EVENTS, MetricType::Counter)?;
         for (own, tally) in &tallies {
             events(&mut family, own, tally)?;
+            if tally.redelivered > 0 {
+                // Nobody looked at its version.
+                count(&mut family, &event_labels(own, "redelivered", "", NO_VERSION), tally.redelivered)?;
+            }
         }
         let mut family = start(&mut encoder, names::RULE_FAULTS, MetricType::Counter)?;
         for (own, tally) in &tallies {
@@ -116,16 +120,14 @@ fn messages(encoder: &mut DescriptorEncoder<'_>, pipelines: &[Metrics]) -> fmt::
 fn events(family: &mut MetricEncoder<'_>, own: &Label, tally: &Tally) -> fmt::Result {
     for (version, outcomes) in tally.versions() {
         let mut one = |outcome: &'static str, stage: &str, value: u64| {
-            let labels = [
-                own.clone(),
-                (label::OUTCOME, outcome.into()),
-                (label::STAGE, stage.into()),
-                (label::EVENT_VERSION, version.as_ref().into()),
-            ];
-            count(family, &labels, value)
+            count(family, &event_labels(own, outcome, stage, version), value)
         };
         one("accepted", "", outcomes.accepted)?;
         one("ignored", "", outcomes.ignored)?;
+        // Where nothing is looked for there is no series of it.
+        if outcomes.duplicates > 0 {
+            one("duplicate", "", outcomes.duplicates)?;
+        }
         let mut stages: BTreeMap<&str, u64> = BTreeMap::new();
         for rejected in outcomes.rejected.iter() {
             *stages.entry(&rejected.stage).or_default() += rejected.events;
@@ -135,6 +137,15 @@ fn events(family: &mut MetricEncoder<'_>, own: &Label, tally: &Tally) -> fmt::Re
         }
     }
     Ok(())
+}
+
+fn event_labels(own: &Label, outcome: &'static str, stage: &str, version: &str) -> [Label; 4] {
+    [
+        own.clone(),
+        (label::OUTCOME, outcome.into()),
+        (label::STAGE, stage.into()),
+        (label::EVENT_VERSION, version.into()),
+    ]
 }
 
 fn faults(family: &mut MetricEncoder<'_>, own: &Label, tally: &Tally) -> fmt::Result {

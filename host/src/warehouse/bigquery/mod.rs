@@ -1,76 +1,138 @@
 //! BigQuery as a warehouse: committed streams of the Storage Write API with offsets.
+//!
+//! Two interfaces: REST for tables and SQL, Storage Write (gRPC) for rows. Each write stream has a connection of its own,
+//! which is kept open between appends and given up with the first error on it; what is sent again begins at the entry's first
+//! row, and BigQuery says by the offset what it has already.
+//!
+//! Which request has which rows depends on the rows alone: see [`MAX_ROW`] and the module `request`.
 
+mod add;
+mod appender;
+mod connection;
+mod descriptor;
 mod encode;
+mod errors;
+mod events;
+mod name;
+mod request;
+mod resolve;
+mod rest;
+mod schema;
+mod storage;
+mod streams;
+mod tables;
+mod tokens;
 
 pub use encode::encode;
+pub use events::EventTable;
+pub use request::MAX_ROW;
+pub use tables::create_statement;
 
 use super::events::Resolution;
 use super::{AppendError, Appended, Entry, LiveTables, NewTable, StreamRows, TableColumn, Warehouse, WarehouseError};
 use crate::config::BigqueryConfig;
 use crate::row::Row;
+use appender::Appender;
 use futures::future::BoxFuture;
+use name::TableName;
+use rest::Rest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
+use storage::Storage;
+use tokens::Tokens;
+use tokio::sync::watch;
 
-/// A connection to BigQuery.
-pub struct BigQuery {}
+/// Streams without traffic are forgotten after three days (cloud.google.com/bigquery/docs/write-api-streaming). Some of
+/// that is kept back: the clocks are not the same.
+const STREAM_LIFETIME: Duration = Duration::from_hours(24);
+
+/// A project's BigQuery.
+pub struct BigQuery {
+    identity: String,
+    project: String,
+    rest: Rest,
+    storage: Storage,
+    appender: Appender,
+}
 
 impl BigQuery {
-    /// Connects.
+    /// Gets ready. Nobody is connected to yet, and no token is asked for.
     pub async fn connect(config: &BigqueryConfig) -> Result<Self, WarehouseError> {
-        let _ = config;
-        todo!()
+        let tokens = Tokens::new(config.identity)?;
+        let rest = Rest::new(config, tokens.clone()).await?;
+        let storage = Storage::new(config, tokens)?;
+        let project = &config.project;
+        let identity = match &config.endpoint {
+            None => format!("bigquery:{project}"),
+            // Where it is not Google's, another project of that name is elsewhere.
+            Some(endpoint) => format!("bigquery:{project} at {}", endpoint.authority()),
+        };
+        Ok(Self { identity, project: project.clone(), rest, appender: Appender::new(storage.clone()), storage })
+    }
+
+    fn name(&self, table: &str) -> Result<TableName, WarehouseError> {
+        TableName::parse(table, &self.project)
     }
 }
 
 impl Warehouse for BigQuery {
     fn identity(&self) -> &str {
-        todo!()
+        &self.identity
     }
 
     fn columns<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<Option<Vec<TableColumn>>, WarehouseError>> {
-        todo!()
+        Box::pin(async move { schema::columns(&self.rest, &self.storage, &self.name(table)?).await })
     }
 
     fn create_table(&self, table: NewTable) -> BoxFuture<'_, Result<(), WarehouseError>> {
-        todo!()
+        Box::pin(async move { tables::create(&self.rest, &table, &self.project).await })
     }
 
     fn has_rows<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, WarehouseError>> {
-        todo!()
+        Box::pin(async move { tables::has_rows(&self.rest, &self.name(table)?).await })
     }
 
     fn add(&self, table: NewTable, rows: Vec<Row>) -> BoxFuture<'_, Result<(), WarehouseError>> {
-        todo!()
+        Box::pin(async move {
+            let name = self.name(&table.name)?;
+            if self.rest.table(&name).await?.is_none() {
+                tables::create(&self.rest, &table, &self.project).await?;
+            }
+            add::add(&self.storage, &table, &name, &rows).await
+        })
     }
 
-    fn create_stream<'a>(&'a self, wanted: &'a str, table: &'a str) -> BoxFuture<'a, Result<String, WarehouseError>> {
-        todo!()
+    fn create_stream<'a>(&'a self, _wanted: &'a str, table: &'a str) -> BoxFuture<'a, Result<String, WarehouseError>> {
+        Box::pin(async move { streams::create(&self.storage, &self.name(table)?).await })
     }
 
     fn finalize_stream<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<StreamRows, WarehouseError>> {
-        todo!()
+        self.appender.forget(name);
+        Box::pin(streams::finalize(&self.storage, name))
     }
 
     fn stream_rows<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<StreamRows, WarehouseError>> {
-        todo!()
+        Box::pin(streams::rows(&self.storage, name))
     }
 
     fn stream_lifetime(&self) -> Option<Duration> {
-        todo!()
+        Some(STREAM_LIFETIME)
     }
 
-    fn streams_with<'a>(&'a self, part: &'a str) -> BoxFuture<'a, Result<Vec<String>, WarehouseError>> {
-        todo!()
+    /// None: BigQuery cannot list streams.
+    fn streams_with<'a>(&'a self, _part: &'a str) -> BoxFuture<'a, Result<Vec<String>, WarehouseError>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
-    fn forget_streams<'a>(&'a self, part: &'a str, keep: Vec<String>) -> BoxFuture<'a, Result<(), WarehouseError>> {
-        todo!()
+    /// Nothing: BigQuery forgets them by itself.
+    fn forget_streams<'a>(&'a self, _part: &'a str, _keep: Vec<String>) -> BoxFuture<'a, Result<(), WarehouseError>> {
+        Box::pin(async { Ok(()) })
     }
 
     fn append(&self, entries: Arc<Vec<Entry>>) -> BoxFuture<'_, Vec<Result<Appended, AppendError>>> {
-        todo!()
+        Box::pin(async move { self.appender.append(&entries).await })
     }
 
     fn present<'a>(
@@ -79,20 +141,46 @@ impl Warehouse for BigQuery {
         column: &'a str,
         values: Vec<String>,
     ) -> BoxFuture<'a, Result<BTreeSet<String>, WarehouseError>> {
-        todo!()
-    }
-
-    fn schema_changes(&self) -> tokio::sync::watch::Receiver<u64> {
-        todo!()
+        Box::pin(async move { tables::present(&self.rest, &self.name(table)?, column, &values).await })
     }
 
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>> {
-        todo!()
+        Box::pin(async move { resolve::resolve(&self.rest, &self.name(&resolution.table)?, &resolution).await })
+    }
+
+    fn schema_changes(&self) -> watch::Receiver<u64> {
+        self.appender.schema_changes()
     }
 }
 
-/// Looks at tables and changes nothing.
+/// Looks at tables and changes nothing. Waits for BigQuery.
 pub fn inspect(config: &BigqueryConfig, tables: &[&str]) -> Result<LiveTables, WarehouseError> {
-    let _ = (config, tables);
-    todo!()
+    let look = async || {
+        let bigquery = BigQuery::connect(config).await?;
+        let mut live = LiveTables::new();
+        for table in tables {
+            if let Some(columns) = bigquery.columns(table).await? {
+                live.insert((*table).to_owned(), columns);
+            }
+        }
+        Ok(live)
+    };
+    waiting(look)
+}
+
+/// Waits for a look at BigQuery, on a thread of its own: the caller may be in a runtime or not.
+fn waiting<T: Send>(look: impl AsyncFnOnce() -> Result<T, WarehouseError> + Send) -> Result<T, WarehouseError> {
+    let looked = thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| not_started(&error.to_string()))?;
+            runtime.block_on(look())
+        });
+        waiting.join()
+    });
+    looked.unwrap_or_else(|_| Err(not_started("it panicked")))
+}
+
+fn not_started(why: &str) -> WarehouseError {
+    WarehouseError { text: format!("the tables cannot be looked at: {why}"), retryable: false }
 }

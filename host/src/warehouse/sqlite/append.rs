@@ -76,7 +76,7 @@ fn append_one(connection: &Connection, entry: &Entry) -> Result<Appended, Append
         };
     }
     if entry.first_offset > end {
-        return Err(AppendError::OutOfRange { offset: entry.first_offset, end });
+        return Err(AppendError::OutOfRange { offset: entry.first_offset, end: Some(end) });
     }
     insert(connection, entry)?;
     streams::advance(connection, &entry.stream, end + entry.rows.len() as u64).map_err(failure)?;

@@ -2,54 +2,14 @@
 //!
 //! The connection is its own and reads only: a worker that writes to the database is not held up.
 
-use super::super::events::{
-    EventsError, Filter, Group, Lack, Meta, NotReplayable, Page, RowId, StoredEvent, StoredEvents,
-};
-use super::super::{TableColumn, WarehouseError, quarantine_columns, resolution_columns};
+use super::super::events::{EventsError, Filter, Group, Meta, NotReplayable, Page, RowId, StoredEvent, StoredEvents};
+use super::super::stored::{FIELDS, Fields, Origin, not_replayable};
+use super::super::{TableColumn, WarehouseError};
 use super::{BUSY, not_opened, plain, schema};
-use crate::event::Event;
-use crate::row::ColumnType;
-use crate::time::{Micros, format_micros, parse_rfc3339};
-use crate::verdict::stage;
-use bytes::Bytes;
+use crate::time::format_micros;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row, params_from_iter};
 use std::path::{Path, PathBuf};
-
-/// What is read of a row, in the order of the query; of each the column of a quarantine and of a bronze table.
-const FIELDS: [(&str, &str); 18] = [
-    ("raw_bytes", "raw_bytes"),
-    ("raw_payload", "data"),
-    ("attributes", "attributes"),
-    ("source_message_id", "message_id"),
-    ("publish_timestamp", "publish_time"),
-    ("ordering_key", ""),
-    ("delivery_attempt", ""),
-    ("received_timestamp", ""),
-    ("error_stage", ""),
-    ("error_code", ""),
-    ("error_reason", ""),
-    ("event_version", ""),
-    ("rule", ""),
-    ("rule_digest", ""),
-    ("raw_size", ""),
-    ("resolved_at", ""),
-    ("resolved_by", ""),
-    ("pipeline", ""),
-];
-
-/// Columns that a replay needs: the whole event, whose it is, and where to say that it is done.
-const REPLAY: [&str; 9] = [
-    "raw_bytes",
-    "raw_size",
-    "attributes",
-    "source_message_id",
-    "publish_timestamp",
-    "ordering_key",
-    "pipeline",
-    "resolved_at",
-    "resolved_by",
-];
 
 /// A table of events, open for reading.
 pub struct EventTable {
@@ -64,28 +24,7 @@ pub struct EventTable {
 
 impl StoredEvents for EventTable {
     fn not_replayable(&self) -> Option<NotReplayable> {
-        let (mut why, mut statements) = (Vec::new(), Vec::new());
-        let mut missing = Vec::new();
-        for name in REPLAY {
-            let kind = kind(name);
-            match self.column(name) {
-                None => {
-                    missing.push(format!("`{name}`"));
-                    statements.push(schema::add_column(&self.table, name, kind));
-                }
-                Some(column) if !column.holds.contains(&kind) => {
-                    why.push(format!("column `{name}` is declared {}, which cannot hold {kind}", column.declared));
-                }
-                Some(column) if !column.nullable && name.starts_with("resolved_") => {
-                    why.push(format!("column `{name}` is NOT NULL, but is null until an event is replayed"));
-                }
-                Some(_) => {}
-            }
-        }
-        if !missing.is_empty() {
-            why.push(format!("it lacks {}", missing.join(", ")));
-        }
-        (!why.is_empty()).then(|| NotReplayable { table: self.table.clone(), why, statements })
+        not_replayable(&self.table, &self.columns, |name, kind| schema::add_column(&self.table, name, kind))
     }
 
     fn takes(&self, filter: &Filter) -> Result<(), EventsError> {
@@ -199,11 +138,6 @@ impl EventTable {
         let at = |column: &str| 1 + FIELDS.iter().position(|(name, _)| *name == column).expect("it is a field");
         let original = bytes(row, at("raw_bytes"))?;
         let shown = if original.is_none() { bytes(row, at("raw_payload"))? } else { None };
-        let attributes = text(row, at("attributes"))?.and_then(|text| attributes(&text));
-        let message_id = text(row, at("source_message_id"))?;
-        let publish_time = time(text(row, at("publish_timestamp"))?.as_deref());
-        let received = text(row, at("received_timestamp"))?;
-        let attempt = integer(row, at("delivery_attempt"))?;
         let meta = Meta {
             stage: text(row, at("error_stage"))?,
             code: text(row, at("error_code"))?,
@@ -211,48 +145,28 @@ impl EventTable {
             event_version: text(row, at("event_version"))?,
             rule: text(row, at("rule"))?,
             rule_digest: text(row, at("rule_digest"))?,
+            received: text(row, at("received_timestamp"))?,
             raw_size: integer(row, at("raw_size"))?,
             resolved_at: text(row, at("resolved_at"))?,
             resolved_by: text(row, at("resolved_by"))?,
             pipeline: text(row, at("pipeline"))?,
-            received,
         };
-        let lack = [
-            self.payload_lacks(&meta, original.as_deref(), shown.as_deref()),
-            attributes.is_none().then_some(Lack::Attributes),
-            message_id.is_none().then_some(Lack::MessageId),
-            publish_time.is_none().then_some(Lack::PublishTime),
-            (self.pipeline.is_some() && meta.pipeline.is_none()).then_some(Lack::Pipeline),
-        ];
-        let event = Event {
-            payload: Bytes::from(original.or(shown).unwrap_or_default()),
-            attributes: attributes.unwrap_or_default(),
-            message_id: message_id.unwrap_or_default(),
-            publish_time: publish_time.unwrap_or_default(),
-            received_time: time(meta.received.as_deref()).unwrap_or_default(),
+        let fields = Fields {
+            original,
+            shown,
+            attributes: text(row, at("attributes"))?,
+            message_id: text(row, at("source_message_id"))?,
+            publish_time: text(row, at("publish_timestamp"))?,
             ordering_key: text(row, at("ordering_key"))?,
-            delivery_attempt: attempt.and_then(|attempt| u32::try_from(attempt).ok()),
-            refused: None,
+            delivery_attempt: integer(row, at("delivery_attempt"))?,
+            meta,
         };
-        Ok(StoredEvent { id: row.get(0)?, event, lacks: lack.into_iter().flatten().next(), meta })
-    }
-
-    fn payload_lacks(&self, meta: &Meta, original: Option<&[u8]>, shown: Option<&[u8]>) -> Option<Lack> {
-        if !self.quarantine {
-            // Bronze has the bytes only where its text is not exact.
-            let inexact = shown.is_some_and(|text| text.windows(3).any(|window| window == "\u{fffd}".as_bytes()));
-            let doubtful = shown.is_none() || inexact && self.column("raw_bytes").is_none();
-            return (original.is_none() && doubtful).then_some(Lack::Bytes);
-        }
-        if [stage::PARSE_ENVELOPE, stage::PAYLOAD_TOO_LARGE].map(Some).contains(&meta.stage.as_deref()) {
-            return Some(Lack::NoPayload);
-        }
-        let Some(original) = original else { return Some(Lack::Bytes) };
-        match meta.raw_size {
-            None => Some(Lack::Size),
-            Some(size) if usize::try_from(size) != Ok(original.len()) => Some(Lack::Cut),
-            Some(_) => None,
-        }
+        let origin = Origin {
+            quarantine: self.quarantine,
+            has_bytes: self.column("raw_bytes").is_some(),
+            of_pipeline: self.pipeline.is_some(),
+        };
+        Ok(fields.stored(row.get(0)?, origin))
     }
 
     /// The conditions of a filter, and the values in them.
@@ -312,22 +226,6 @@ impl EventTable {
 
 fn all(conditions: &[String]) -> String {
     if conditions.is_empty() { "TRUE".into() } else { conditions.join(" AND ") }
-}
-
-/// The type of a column that a replay needs.
-fn kind(name: &str) -> ColumnType {
-    let host = quarantine_columns().iter().find(|column| column.name == name).map(|column| column.host.kind());
-    let ours = resolution_columns().iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
-    host.or(ours).expect("a replay needs columns of a quarantine table")
-}
-
-fn attributes(text: &str) -> Option<Vec<(String, String)>> {
-    let map: std::collections::BTreeMap<String, String> = serde_json::from_str(text).ok()?;
-    Some(map.into_iter().collect())
-}
-
-fn time(text: Option<&str>) -> Option<Micros> {
-    text.and_then(|text| parse_rfc3339(text).ok())
 }
 
 fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {

@@ -1,0 +1,131 @@
+//! What the key of an event is, and the fingerprints that tell whether two events of one key are the same.
+
+use crate::config::DedupBy;
+use crate::event::Event;
+use crate::ledger::{Claim, Fingerprint, Key, Parts};
+use crate::row::{Row, Value};
+use crate::rules::Manifest;
+
+/// The key of an event before the rules, if it has one. What the source could make no whole event of has none, nor has
+/// an event without the attribute or the field, or with an empty one.
+pub(super) fn before_rules(by: &DedupBy, event: &Event) -> Option<Key> {
+    if event.refused.is_some() {
+        return None;
+    }
+    match by {
+        DedupBy::Payload => Some(Key::of("payload", &event.payload)),
+        DedupBy::MessageId => Some(Key::of("message_id", event.message_id.as_bytes())),
+        DedupBy::Attribute(name) => named("attribute", name, event.attribute(name)?),
+        // A field that is unclear is for the rule to judge.
+        DedupBy::Field(pointer) => named("field", pointer.as_str(), &pointer.find(&event.payload).ok()??),
+        DedupBy::Columns(_) => None,
+    }
+}
+
+fn named(what: &str, name: &str, value: &str) -> Option<Key> {
+    if value.is_empty() {
+        return None;
+    }
+    let mut parts = Parts::of(what);
+    parts.add(name.as_bytes());
+    parts.add(value.as_bytes());
+    Some(parts.key())
+}
+
+/// What the producer sent: the payload and the attributes, in whatever order they came.
+pub(super) fn content(event: &Event) -> Fingerprint {
+    let mut attributes: Vec<&(String, String)> = event.attributes.iter().collect();
+    attributes.sort_unstable();
+    let mut parts = Parts::of("content");
+    parts.add(&event.payload);
+    for (name, value) in attributes {
+        parts.add(name.as_bytes());
+        parts.add(value.as_bytes());
+    }
+    parts.fingerprint()
+}
+
+/// The key under which an event that got no row is known: the same content, not accepted in the same way by the same
+/// rule. `digest` is none where no rule serves the event.
+pub(super) fn repeat(key: &Key, content: Fingerprint, digest: Option<&[u8]>, ignored: bool) -> Key {
+    let mut parts = Parts::of(if ignored { "ignored" } else { "rejected" });
+    parts.add(key.bytes());
+    parts.add(content.bytes());
+    parts.add(digest.unwrap_or_default());
+    parts.key()
+}
+
+/// Where a rule's row has what is compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowKeys {
+    /// The columns that are the key, in the order of the pipeline file; none if it is by something else.
+    key: Vec<usize>,
+    names: Vec<String>,
+    /// All columns by name: two rules may have them in another order.
+    all: Vec<(String, usize)>,
+}
+
+impl RowKeys {
+    /// Of the rows of a rule. The error is a column that it does not produce.
+    pub fn new<'a>(by: &'a DedupBy, manifest: &Manifest) -> Result<Self, &'a str> {
+        let mut all: Vec<(String, usize)> =
+            manifest.columns.iter().map(|column| column.name.to_ascii_lowercase()).zip(0..).collect();
+        all.sort_unstable();
+        let mut keys = Self { all, ..Self::default() };
+        if let DedupBy::Columns(columns) = by {
+            for column in columns {
+                keys.key.push(manifest.column(column).ok_or(column.as_str())?);
+                keys.names.push(column.to_ascii_lowercase());
+            }
+        }
+        Ok(keys)
+    }
+
+    /// The key of an accepted row, if it is by columns and none of them is null.
+    pub fn key(&self, row: &Row) -> Option<Key> {
+        if self.key.is_empty() || self.key.iter().any(|index| row[*index] == Value::Null) {
+            return None;
+        }
+        let mut parts = Parts::of("columns");
+        for (name, index) in self.names.iter().zip(&self.key) {
+            parts.add(name.as_bytes());
+            add(&mut parts, &row[*index]);
+        }
+        Some(parts.key())
+    }
+
+    /// What tells whether two rows are the same; a null column is as good as none.
+    pub fn fingerprint(&self, row: &Row) -> Fingerprint {
+        let mut parts = Parts::of("row");
+        for (name, index) in &self.all {
+            if row[*index] != Value::Null {
+                parts.add(name.as_bytes());
+                add(&mut parts, &row[*index]);
+            }
+        }
+        parts.fingerprint()
+    }
+}
+
+/// Adds a value, its type before it.
+fn add(parts: &mut Parts, value: &Value) {
+    let (kind, bytes): (&[u8], &[u8]) = match value {
+        Value::Null => (b"-", b""),
+        Value::Boolean(value) => (b"b", &[u8::from(*value)]),
+        Value::Int64(value) => (b"i", &value.to_le_bytes()),
+        Value::Float64(value) => (b"f", &value.to_le_bytes()),
+        Value::Numeric(text) => (b"n", text.as_bytes()),
+        Value::Text(text) => (b"t", text.as_bytes()),
+        Value::Bytes(bytes) => (b"x", bytes),
+        Value::Timestamp(micros) => (b"s", &micros.to_le_bytes()),
+        Value::Date(days) => (b"d", &days.to_le_bytes()),
+        Value::Json(text) => (b"j", text.as_bytes()),
+    };
+    parts.add(kind);
+    parts.add(bytes);
+}
+
+/// What an accepted event claims its key with.
+pub(super) fn claim(content: Fingerprint, row: Fingerprint) -> Claim {
+    Claim { content, row }
+}

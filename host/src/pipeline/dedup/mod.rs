@@ -1,0 +1,84 @@
+//! Three kinds of "again" that must not be confused: a message that is delivered once more (redelivery), an event that
+//! its producer sent twice (duplicate), and an event that an operator wants again (replay of quarantine).
+//!
+//! [`admit`] looks before the rules: a message that was committed before is left out, an event that is known to be a
+//! duplicate is not judged. [`settle`] looks again at the commit, when everything before it is committed, and its word
+//! counts: admission only spares work. From settling to the commit nobody else commits: a replay waits.
+
+mod acks;
+mod admit;
+mod settle;
+
+pub use acks::Acking;
+pub use admit::{Admitted, Mark};
+pub use settle::{Fact, Fate, Settled};
+
+use crate::config::{Config, DedupConfig, SourceConfig};
+use crate::ledger::{Horizon, Retention, Seq};
+use acks::Acks;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, MutexGuard};
+
+/// How long the id of a message is known after it was acknowledged: as long as the longest ack deadline, in running time.
+pub const REDELIVERY_HORIZON: Duration = Duration::from_mins(10);
+
+/// What a run does about messages and events that come again. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Dedup(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Whether messages may be delivered again.
+    redeliveries: bool,
+    /// What is done about duplicates.
+    duplicates: Option<DedupConfig>,
+    bounded: bool,
+    started: Instant,
+    acks: Acks,
+    /// Held from settling to the commit.
+    committing: Mutex<()>,
+}
+
+impl Dedup {
+    /// What a pipeline does. Its running time begins now.
+    pub fn of(config: &Config) -> Self {
+        let subscription = matches!(config.source, SourceConfig::Pubsub(_));
+        Self(Arc::new(Inner {
+            redeliveries: subscription,
+            duplicates: config.dedup.clone(),
+            bounded: !subscription,
+            started: Instant::now(),
+            acks: Acks::default(),
+            committing: Mutex::new(()),
+        }))
+    }
+
+    /// What the ledger has to keep for it.
+    pub fn retention(&self) -> Retention {
+        let claims = self.0.duplicates.as_ref().map(|dedup| match self.0.bounded {
+            true => Horizon::Run,
+            false => Horizon::For(dedup.horizon),
+        });
+        Retention { ids: self.0.redeliveries.then_some(REDELIVERY_HORIZON), claims }
+    }
+
+    /// Whether nothing has to be looked at.
+    fn is_off(&self) -> bool {
+        !self.0.redeliveries && self.0.duplicates.is_none()
+    }
+
+    fn ran(&self) -> Duration {
+        self.0.started.elapsed()
+    }
+
+    /// The messages of a commit are going to be acknowledged.
+    pub fn acking(&self, seq: Seq) -> Acking {
+        self.0.acks.begin(seq)
+    }
+
+    /// Keeps others from committing until it is dropped.
+    pub async fn committing(&self) -> MutexGuard<'_, ()> {
+        self.0.committing.lock().await
+    }
+}

@@ -1,0 +1,197 @@
+//! Appending entries: a connection for each stream, kept open between calls.
+//!
+//! The requests of an entry are sent without waiting for the answers before. If one fails, those behind it fail too, for it:
+//! the first error is the cause, and with it the connection is given up. The next try begins with the entry's first request,
+//! on a new connection.
+
+use super::super::{AppendError, Appended, Entry, StreamRows};
+use super::connection::Connection;
+use super::descriptor::descriptor;
+use super::errors::{Cause, Meaning, refused_rows};
+use super::request::{request, split};
+use super::storage::Storage;
+use super::streams;
+use futures::future::join_all;
+use gcp_bigquery_client::google::cloud::bigquery::storage::v1::append_rows_response::Response;
+use gcp_bigquery_client::google::cloud::bigquery::storage::v1::{AppendRowsResponse, RowError};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+use tonic::Status;
+
+/// The connection of a stream, if one is open. Held while it is used.
+type Slot = Arc<tokio::sync::Mutex<Option<Connection>>>;
+
+/// Appends to streams.
+pub(super) struct Appender {
+    storage: Storage,
+    slots: Mutex<BTreeMap<String, Slot>>,
+    schema_changes: watch::Sender<u64>,
+}
+
+/// Why a request was not written.
+enum Problem {
+    /// An error of the service.
+    Cause(Cause),
+    /// The table refuses rows.
+    Rows(Vec<RowError>),
+    /// Rows went where they were not sent.
+    Elsewhere(i64),
+}
+
+impl From<Status> for Problem {
+    fn from(status: Status) -> Self {
+        Self::Cause(Cause::from(&status))
+    }
+}
+
+impl Appender {
+    pub(super) fn new(storage: Storage) -> Self {
+        Self { storage, slots: Mutex::default(), schema_changes: watch::Sender::new(0) }
+    }
+
+    /// Counts the schema changes that answers told of.
+    pub(super) fn schema_changes(&self) -> watch::Receiver<u64> {
+        self.schema_changes.subscribe()
+    }
+
+    /// Closes the connection of a stream that takes no more rows.
+    pub(super) fn forget(&self, stream: &str) {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).remove(stream);
+    }
+
+    /// Appends entries, those of one stream in order. Gives a result for each.
+    pub(super) async fn append(&self, entries: &[Entry]) -> Vec<Result<Appended, AppendError>> {
+        let mut by_stream: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, entry) in entries.iter().enumerate() {
+            by_stream.entry(&entry.stream).or_default().push(index);
+        }
+        let streams = by_stream.into_iter().map(async |(stream, indexes)| {
+            let mut results = Vec::with_capacity(indexes.len());
+            for index in indexes {
+                let before = results.last().is_none_or(|(_, result): &(usize, Result<_, _>)| result.is_ok());
+                let result = if before {
+                    self.append_one(&entries[index]).await
+                } else {
+                    Err(AppendError::Retryable(format!("not sent: stream {stream} failed before")))
+                };
+                results.push((index, result));
+            }
+            results
+        });
+        let mut results: Vec<_> = join_all(streams).await.into_iter().flatten().collect();
+        results.sort_by_key(|(index, _)| *index);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
+    async fn append_one(&self, entry: &Entry) -> Result<Appended, AppendError> {
+        let parts = split(&entry.rows);
+        let slot = self.slot(&entry.stream);
+        let mut slot = slot.lock().await;
+        // Taken out: a call that is given up in the middle leaves no connection with answers that nobody awaits.
+        let mut connection = slot.take().filter(|connection| connection.layout == entry.layout);
+        let (mut done, mut written) = (0, false);
+        while done < parts.len() {
+            let left = &parts[done..];
+            let open = connection.take().and_then(|mut open| open.is_open().then_some(open));
+            let mut used = match open {
+                Some(open) => open,
+                None => match Connection::open(&self.storage, &entry.stream, Arc::clone(&entry.layout)).await {
+                    Ok(opened) => opened,
+                    Err(status) => return Err(self.failed(entry, &left[0], status.into()).await),
+                },
+            };
+            match self.send(entry, left, &mut used, &mut written).await? {
+                Ok(()) => {
+                    done = parts.len();
+                    connection = Some(used);
+                }
+                // The answer that it is there already may end the connection. What is behind it goes to a new one.
+                Err((number, Problem::Cause(cause))) if cause.meaning() == Meaning::AlreadyThere => done += number + 1,
+                Err((number, problem)) => return Err(self.failed(entry, &left[number], problem).await),
+            }
+        }
+        *slot = connection;
+        Ok(if written { Appended::Written } else { Appended::AlreadyThere })
+    }
+
+    /// Sends some requests of an entry on a connection. Fails with the first that is not there afterwards, and why.
+    async fn send(
+        &self,
+        entry: &Entry,
+        parts: &[Range<usize>],
+        connection: &mut Connection,
+        written: &mut bool,
+    ) -> Result<Result<(), (usize, Problem)>, AppendError> {
+        let mut schema =
+            if connection.described { None } else { Some(descriptor(&entry.layout).map_err(AppendError::Fatal)?) };
+        connection.described = true;
+        let requests = parts.iter().map(|part| request(entry, part.clone(), schema.take()));
+        let mut updated = connection.updated.take();
+        let each = |number: usize, answer: AppendRowsResponse| {
+            let first = entry.first_offset + parts[number].start as u64;
+            if answer.updated_schema.is_some() && answer.updated_schema != updated {
+                updated.clone_from(&answer.updated_schema);
+                self.schema_changes.send_modify(|changes| *changes += 1);
+            }
+            *written |= read(answer, first)? == Appended::Written;
+            Ok(())
+        };
+        let sent = connection.exchange(requests, self.storage.timeout, each).await;
+        connection.updated = updated;
+        Ok(sent)
+    }
+
+    /// What the first problem means for the entry.
+    async fn failed(&self, entry: &Entry, rows: &Range<usize>, problem: Problem) -> AppendError {
+        let (table, offset) = (&entry.layout.table, entry.first_offset + rows.start as u64);
+        let cause = match problem {
+            Problem::Cause(cause) => cause,
+            Problem::Rows(errors) => return refused_rows(&errors, rows.start, rows.len()),
+            Problem::Elsewhere(at) => {
+                let stream = &entry.stream;
+                return AppendError::Fatal(format!("rows for offset {offset} of stream {stream} were written at {at}"));
+            }
+        };
+        self.storage.refused(cause.code);
+        match cause.meaning() {
+            Meaning::Schema => self.schema_changes.send_modify(|changes| *changes += 1),
+            // A stream of a table that was made just now is not known everywhere at once.
+            Meaning::NotFound => match streams::rows(&self.storage, &entry.stream).await {
+                Ok(StreamRows::Missing) => {}
+                Ok(_) => return AppendError::Retryable(format!("table {table}: not there yet: {}", cause.text())),
+                Err(error) => return AppendError::Retryable(error.text),
+            },
+            _ => {}
+        }
+        cause.of_append(table, &entry.stream, offset).expect("a request that is there is no problem")
+    }
+
+    fn slot(&self, stream: &str) -> Slot {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry(stream.to_owned()).or_default())
+    }
+}
+
+/// Reads the answer to a request whose first row stands at `first`.
+fn read(answer: AppendRowsResponse, first: u64) -> Result<Appended, Problem> {
+    if !answer.row_errors.is_empty() {
+        return Err(Problem::Rows(answer.row_errors));
+    }
+    match answer.response {
+        Some(Response::AppendResult(result)) => match result.offset {
+            Some(at) if u64::try_from(at) != Ok(first) => Err(Problem::Elsewhere(at)),
+            _ => Ok(Appended::Written),
+        },
+        Some(Response::Error(status)) => {
+            let cause = Cause::from(&status);
+            if cause.meaning() == Meaning::AlreadyThere {
+                Ok(Appended::AlreadyThere)
+            } else {
+                Err(Problem::Cause(cause))
+            }
+        }
+        None => Err(Status::internal("an answer that says nothing").into()),
+    }
+}

@@ -1,0 +1,221 @@
+//! The REST interface: tables as they are, and SQL.
+
+use super::super::WarehouseError;
+use super::name::TableName;
+use super::tokens::Tokens;
+use crate::config::BigqueryConfig;
+use gcp_bigquery_client::Client;
+use gcp_bigquery_client::client_builder::ClientBuilder;
+use gcp_bigquery_client::error::{BQError, NestedResponseError};
+use gcp_bigquery_client::model::get_query_results_parameters::GetQueryResultsParameters;
+use gcp_bigquery_client::model::query_parameter::QueryParameter;
+use gcp_bigquery_client::model::query_parameter_type::QueryParameterType;
+use gcp_bigquery_client::model::query_parameter_value::QueryParameterValue;
+use gcp_bigquery_client::model::query_request::QueryRequest;
+use gcp_bigquery_client::model::query_response::QueryResponse;
+use gcp_bigquery_client::model::table::Table;
+use gcp_bigquery_client::model::table_row::TableRow;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tonic::Code;
+
+/// How long the server may keep us waiting for a statement before it says that it is still running.
+const POLL: Duration = Duration::from_secs(10);
+/// A statement that runs longer than this is given up; it may be run again.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// Why.
+    pub(super) text: String,
+    /// Whether it may pass.
+    pub(super) retryable: bool,
+    /// The HTTP status, if there was an answer.
+    pub(super) status: Option<i64>,
+    /// Whether there was an answer that could not be read.
+    pub(super) unreadable: bool,
+}
+
+impl From<Failure> for WarehouseError {
+    fn from(failure: Failure) -> Self {
+        Self { text: failure.text, retryable: failure.retryable }
+    }
+}
+
+/// A named parameter of a statement.
+pub(super) fn parameter(name: &str, kind: &str, value: &str) -> QueryParameter {
+    QueryParameter {
+        name: Some(name.to_owned()),
+        parameter_type: Some(QueryParameterType { r#type: kind.to_owned(), ..QueryParameterType::default() }),
+        parameter_value: Some(scalar(value)),
+    }
+}
+
+/// A named parameter that is a list.
+pub(super) fn list<'a>(name: &str, kind: &str, values: impl IntoIterator<Item = &'a str>) -> QueryParameter {
+    let element = QueryParameterType { r#type: kind.to_owned(), ..QueryParameterType::default() };
+    let values = values.into_iter().map(scalar).collect();
+    QueryParameter {
+        name: Some(name.to_owned()),
+        parameter_type: Some(QueryParameterType {
+            array_type: Some(Box::new(element)),
+            r#type: "ARRAY".to_owned(),
+            ..QueryParameterType::default()
+        }),
+        parameter_value: Some(QueryParameterValue { array_values: Some(values), ..QueryParameterValue::default() }),
+    }
+}
+
+fn scalar(value: &str) -> QueryParameterValue {
+    QueryParameterValue { value: Some(value.to_owned()), ..QueryParameterValue::default() }
+}
+
+/// The text of a cell of a result; none where it is null.
+pub(super) fn cell(row: &TableRow, index: usize) -> Option<&str> {
+    match row.columns.as_ref()?.get(index)?.value.as_ref()? {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// A client of the REST interface.
+pub(super) struct Rest {
+    client: Client,
+    tokens: Tokens,
+    project: String,
+    timeout: Duration,
+}
+
+impl Rest {
+    /// Connects to nobody yet.
+    pub(super) async fn new(config: &BigqueryConfig, tokens: Tokens) -> Result<Self, WarehouseError> {
+        let mut builder = ClientBuilder::new();
+        if let Some(endpoint) = &config.endpoint {
+            builder.with_v2_base_url(format!("{}/bigquery/v2", endpoint.url));
+        }
+        let client = builder.build_from_authenticator(Arc::new(tokens.clone())).await;
+        let client = client.map_err(|error| WarehouseError {
+            text: format!("cannot set up a client of BigQuery: {error}"),
+            retryable: false,
+        })?;
+        Ok(Self { client, tokens, project: config.project.clone(), timeout: config.request_timeout })
+    }
+
+    /// A table as it is; none if there is none, or no such dataset.
+    pub(super) async fn table(&self, name: &TableName) -> Result<Option<Table>, Failure> {
+        let tables = self.client.table();
+        let table = self.call(self.timeout, tables.get(&name.project, &name.dataset, &name.table, None)).await;
+        match table {
+            Ok(table) => Ok(Some(table)),
+            Err(Failure { status: Some(404), .. }) => Ok(None),
+            Err(failure) => Err(Failure { text: format!("cannot read table {name}: {}", failure.text), ..failure }),
+        }
+    }
+
+    /// Runs a statement, and returns all rows of its result.
+    pub(super) async fn query(&self, sql: &str, parameters: Vec<QueryParameter>) -> Result<Vec<TableRow>, Failure> {
+        let started = Instant::now();
+        let poll = i32::try_from(POLL.as_millis()).ok();
+        let mut request = QueryRequest::new(sql);
+        request.timeout_ms = poll;
+        // Made anew for each try: what failed is not answered from memory.
+        request.request_id = Some(format!("preflight-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..)));
+        if !parameters.is_empty() {
+            request.parameter_mode = Some("NAMED".to_owned());
+            request.query_parameters = Some(parameters);
+        }
+        let jobs = self.client.job();
+        let limit = self.timeout + POLL;
+        let mut answer = self.call(limit, jobs.query(&self.project, request)).await?;
+        let mut rows = Vec::new();
+        loop {
+            let complete = answer.job_complete.unwrap_or(false);
+            if complete {
+                rows.extend(answer.rows.take().unwrap_or_default());
+            }
+            if complete && answer.page_token.is_none() {
+                return Ok(rows);
+            }
+            let job = answer.job_reference.clone();
+            let Some((id, location)) = job.and_then(|job| Some((job.job_id?, job.location))) else {
+                return Err(failure("BigQuery runs the statement, and does not say by which name", true));
+            };
+            if started.elapsed() > LONGEST {
+                let text = format!("the statement has run for {} min: {sql}", LONGEST.as_secs() / 60);
+                return Err(failure(&text, true));
+            }
+            let page = answer.page_token.take();
+            let next = GetQueryResultsParameters { location, page_token: page, timeout_ms: poll, ..Default::default() };
+            let more = self.call(limit, jobs.get_query_results(&self.project, &id, next)).await?;
+            answer = QueryResponse { job_reference: answer.job_reference, ..QueryResponse::from(more) };
+        }
+    }
+
+    async fn call<T>(&self, limit: Duration, call: impl Future<Output = Result<T, BQError>>) -> Result<T, Failure> {
+        let Ok(answer) = tokio::time::timeout(limit, call).await else {
+            return Err(failure(&format!("no answer within {} s", limit.as_secs_f64()), true));
+        };
+        answer.map_err(|error| {
+            let failure = read(error);
+            if failure.status == Some(401) {
+                self.tokens.renew();
+            }
+            failure
+        })
+    }
+}
+
+fn failure(text: &str, retryable: bool) -> Failure {
+    Failure { text: text.to_owned(), retryable, status: None, unreadable: false }
+}
+
+fn read(error: BQError) -> Failure {
+    match error {
+        BQError::ResponseError { error } => refusal(&error.error),
+        BQError::TonicStatusError(status) => failure(status.message(), status.code() == Code::Unavailable),
+        BQError::RequestError(error) if error.is_builder() => failure(&chain(&error), false),
+        // An answer that cannot be read is a proxy's page as a rule: BigQuery's own errors can be.
+        BQError::RequestError(error) => Failure { unreadable: error.is_decode(), ..failure(&chain(&error), true) },
+        error => failure(&error.to_string(), false),
+    }
+}
+
+/// Whether what BigQuery refused may be asked for again: cloud.google.com/bigquery/docs/error-messages.
+fn refusal(error: &NestedResponseError) -> Failure {
+    let passing = ["rateLimitExceeded", "jobRateLimitExceeded", "quotaExceeded", "backendError", "internalError"];
+    let reason = error.errors.iter().find_map(|error| error.get("reason")).map_or("", String::as_str);
+    let retryable = matches!(error.code, 401 | 408 | 429 | 500..=599) || passing.contains(&reason);
+    let text = format!("{} ({})", error.message, error.code);
+    Failure { text, retryable, status: Some(error.code), unreadable: false }
+}
+
+/// An error with its causes, which the outermost does not name.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    #[test]
+    fn what_may_pass_is_told_by_status_and_reason() {
+        let retryable = |code: i64, reason: &str| {
+            let errors = vec![HashMap::from([("reason".to_owned(), reason.to_owned())])];
+            let error = NestedResponseError { code, errors, message: "m".into(), status: String::new() };
+            refusal(&error).retryable
+        };
+        for (code, reason) in
+            [(401, "authError"), (408, ""), (429, ""), (500, ""), (503, "backendError"), (403, "rateLimitExceeded")]
+        {
+            assert!(retryable(code, reason), "{code} {reason}");
+        }
+        for (code, reason) in [(400, "invalidQuery"), (403, "accessDenied"), (404, "notFound"), (409, "duplicate")] {
+            assert!(!retryable(code, reason), "{code} {reason}");
+        }
+    }
+}

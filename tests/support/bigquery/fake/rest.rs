@@ -1,0 +1,142 @@
+//! The small part of the REST interface that a worker needs: a table as it is, and a few statements.
+
+use super::Shared;
+use super::faults::{Call, Due, Ending, Fault};
+use super::refusal::Refusal;
+use super::state::State;
+use super::table::Created;
+use axum::Json;
+use axum::Router;
+use axum::extract::{Path, State as Extract};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tonic::Code;
+
+/// The routes.
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/bigquery/v2/projects/{project}/datasets/{dataset}/tables/{table}", get(table))
+        .route("/bigquery/v2/projects/{project}/queries", post(query))
+        .with_state(shared)
+}
+
+async fn table(
+    Extract(shared): Extract<Arc<Shared>>,
+    Path((project, dataset, table)): Path<(String, String, String)>,
+) -> Response {
+    let path = format!("projects/{project}/datasets/{dataset}/tables/{table}");
+    let name = path.clone();
+    carry_out(&shared, Call::Table, &path, move |state| {
+        let table = state
+            .tables
+            .get(&name)
+            .ok_or_else(|| Refusal::new(Code::NotFound, format!("Not found: Table {project}:{dataset}.{table}")))?;
+        Ok(table.resource(&name))
+    })
+    .await
+}
+
+async fn query(
+    Extract(shared): Extract<Arc<Shared>>,
+    Path(project): Path<String>,
+    Json(body): Json<Value>,
+) -> Response {
+    let sql = body["query"].as_str().unwrap_or_default().to_owned();
+    let name = quoted(&sql, 0).unwrap_or_default();
+    carry_out(&shared, Call::Query, &super::path_in(&project, name), |state| {
+        let rows = run(state, &project, &sql, &body)?;
+        let rows: Vec<Value> = rows.into_iter().map(|value| json!({ "f": [{ "v": value }] })).collect();
+        Ok(json!({
+            "kind": "bigquery#queryResponse",
+            "jobComplete": true,
+            "jobReference": { "projectId": project, "jobId": "job_1", "location": "EU" },
+            "schema": { "fields": [{ "name": "value", "type": "STRING", "mode": "NULLABLE" }] },
+            "totalRows": rows.len().to_string(),
+            "rows": rows,
+        }))
+    })
+    .await
+}
+
+/// The statements of a worker: the fake knows these and no others.
+fn run(state: &mut State, project: &str, sql: &str, body: &Value) -> Result<Vec<Value>, Refusal> {
+    let invalid = |why: String| Refusal::new(Code::InvalidArgument, why);
+    if sql.starts_with("CREATE TABLE ") {
+        let Created { name, if_not_exists, table } = Created::parse(sql).map_err(invalid)?;
+        let path = super::path_in(project, &name);
+        if state.tables.contains_key(&path) && !if_not_exists {
+            return Err(Refusal::new(Code::AlreadyExists, format!("Already Exists: Table {name}")));
+        }
+        state.tables.entry(path).or_insert(table);
+        return Ok(Vec::new());
+    }
+    let unknown = || invalid(format!("the fake does not know this statement: {sql}"));
+    let (column, name) = if sql.starts_with("SELECT 1 FROM `") {
+        (None, quoted(sql, 0))
+    } else if sql.starts_with("SELECT DISTINCT `") {
+        (quoted(sql, 0), quoted(sql, 1))
+    } else {
+        return Err(unknown());
+    };
+    let path = super::path_in(project, name.ok_or_else(unknown)?);
+    let table = state.table(&path)?;
+    if let Some(by) = table.partition_by.as_ref().filter(|_| table.require_partition_filter)
+        && !sql.split_once(" WHERE ").is_some_and(|(_, condition)| condition.contains(by.as_str()))
+    {
+        return Err(invalid(format!("Cannot query over table '{path}' without a filter over column(s) '{by}'")));
+    }
+    let mut rows = state.written.iter().filter(|row| *row.table == *path);
+    let Some(column) = column else { return Ok(rows.next().map(|_| "1".into()).into_iter().collect()) };
+    let parameter = body["queryParameters"][0]["parameterValue"]["arrayValues"].as_array().ok_or_else(unknown)?;
+    let wanted: BTreeSet<&str> = parameter.iter().filter_map(|value| value["value"].as_str()).collect();
+    let found: BTreeSet<String> = rows
+        .filter_map(|row| row.content().get(column)?.as_str().map(str::to_owned))
+        .filter(|value| wanted.contains(value.as_str()))
+        .collect();
+    Ok(found.into_iter().map(Value::String).collect())
+}
+
+/// The name between the n-th pair of backticks.
+fn quoted(sql: &str, index: usize) -> Option<&str> {
+    sql.split('`').nth(2 * index + 1)
+}
+
+async fn carry_out(
+    shared: &Shared,
+    call: Call,
+    table: &str,
+    run: impl FnOnce(&mut State) -> Result<Value, Refusal> + Send,
+) -> Response {
+    let (answer, ending) = shared.change(|state| match state.faults.due(call, table).map(|Due { fault, .. }| fault) {
+        Some(Fault::Before(ending)) => (None, Some(ending)),
+        Some(Fault::After(ending)) => (Some(run(state)), Some(ending)),
+        Some(Fault::Answer(refusal)) => (Some(Err(refusal)), None),
+        _ => (Some(run(state)), None),
+    });
+    match (answer, ending) {
+        (_, Some(Ending::Error(refusal))) => refused(&refusal),
+        (_, Some(Ending::Hang | Ending::Reset | Ending::Close)) | (None, None) => futures::future::pending().await,
+        (Some(Ok(value)), None) => Json(value).into_response(),
+        (Some(Err(refusal)), None) => refused(&refusal),
+    }
+}
+
+fn refused(refusal: &Refusal) -> Response {
+    let (status, reason) = match refusal.code {
+        Code::InvalidArgument => (StatusCode::BAD_REQUEST, "invalidQuery"),
+        Code::Unauthenticated => (StatusCode::UNAUTHORIZED, "authError"),
+        Code::PermissionDenied => (StatusCode::FORBIDDEN, "accessDenied"),
+        Code::ResourceExhausted => (StatusCode::FORBIDDEN, "rateLimitExceeded"),
+        Code::NotFound => (StatusCode::NOT_FOUND, "notFound"),
+        Code::AlreadyExists => (StatusCode::CONFLICT, "duplicate"),
+        Code::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "backendError"),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "internalError"),
+    };
+    let errors = [json!({ "message": refusal.message, "domain": "global", "reason": reason })];
+    let error = json!({ "code": status.as_u16(), "message": refusal.message, "errors": errors });
+    (status, Json(json!({ "error": error }))).into_response()
+}
