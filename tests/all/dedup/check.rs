@@ -1,0 +1,1 @@
+//! What `check` says of dedup, and what it refuses.
