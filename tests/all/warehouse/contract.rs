@@ -17,6 +17,9 @@ macro_rules! contract {
         mod emulator {
             $(#[tokio::test] async fn $part() { super::$part(&super::Place::emulator()).await })*
         }
+        mod fake {
+            $(#[tokio::test] async fn $part() { super::$part(&super::Place::fake()).await })*
+        }
     };
 }
 
@@ -34,8 +37,19 @@ contract!(
     an_added_column_is_written_on_the_same_stream,
     it_tells_which_values_are_there,
     rows_are_added_outside_of_any_stream,
-    quarantine_rows_are_resolved_once,
 );
+
+mod resolving {
+    #[tokio::test]
+    async fn sqlite() {
+        super::quarantine_rows_are_resolved_once(&super::Place::sqlite()).await;
+    }
+
+    #[tokio::test]
+    async fn emulator() {
+        super::quarantine_rows_are_resolved_once(&super::Place::emulator()).await;
+    }
+}
 
 async fn an_entry_that_is_sent_twice_is_there_once(place: &Place) {
     let target = Target::new(place).await;
