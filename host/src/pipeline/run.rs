@@ -171,6 +171,7 @@ async fn drive(
     let stop_reading = Stop::default();
     let mut source = source.start(stop_reading.clone()).map_err(RunError::Thread)?;
     options.metrics.reading(Arc::clone(&source.progress));
+    dedup.reading(&source.progress);
     options.status.state(State::Running);
     let telling = source.trouble.take().map(|trouble| tokio::spawn(tell(trouble, options.status.clone())));
     let (commits, queue) = mpsc::channel::<Commit>(UNDELIVERED);
@@ -226,10 +227,13 @@ async fn drive(
         }
     };
     drop(commits);
-    let delivered = tokio::select! {
-        biased;
-        delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
-        () = &mut drained => Err(RunError::NotDrained(drain_timeout)),
+    let delivered = match &outcome {
+        Err(RunError::NotDrained(_)) => Ok(()),
+        _ => tokio::select! {
+            biased;
+            delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
+            () = &mut drained => Err(RunError::NotDrained(drain_timeout)),
+        },
     };
     // What is held is given back.
     delivering.abort();

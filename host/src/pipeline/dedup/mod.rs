@@ -15,8 +15,9 @@ pub use settle::Settled;
 
 use crate::config::{Config, DedupConfig, SourceConfig};
 use crate::ledger::{Horizon, Retention, Seq};
+use crate::source::{Messages, Progress};
 use acks::Acks;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -35,6 +36,8 @@ struct Inner {
     duplicates: Option<DedupConfig>,
     bounded: bool,
     started: Instant,
+    /// What is counted of the source's messages, once it runs.
+    messages: OnceLock<Arc<Messages>>,
     acks: Acks,
     /// Held from settling to the commit.
     committing: Mutex<()>,
@@ -54,6 +57,7 @@ impl Dedup {
             duplicates,
             bounded: !is_subscription,
             started: Instant::now(),
+            messages: OnceLock::new(),
             acks: Acks::default(),
             committing: Mutex::new(()),
         }))
@@ -78,8 +82,19 @@ impl Dedup {
         !self.0.redeliveries && self.0.duplicates.is_none()
     }
 
+    /// The source runs from now on.
+    pub fn reading(&self, progress: &Progress) {
+        if let Some(messages) = &progress.messages {
+            // A second source of the same run would be a mistake that changes nothing but how long keys are kept.
+            self.0.messages.set(Arc::clone(messages)).ok();
+        }
+    }
+
+    /// The running time of keys. It stands still while the source cannot be reached: an ack may be lost then, and its message
+    /// come again only behind that.
     fn ran(&self) -> Duration {
-        self.0.started.elapsed()
+        let away = self.0.messages.get().map_or(Duration::ZERO, |messages| messages.away());
+        self.0.started.elapsed().saturating_sub(away)
     }
 
     /// The messages of a commit are going to be acknowledged.
