@@ -100,7 +100,7 @@ async fn make(config: &Config, wanted: &Wanted, extended: bool) -> Result<(Vec<D
     let google = Google::new(config).await?;
     let found = google.look(wanted).await?;
     let steps = compare(wanted, &found, extended);
-    let notes = wanted.notes.iter().cloned().chain(google.emulator_notes(wanted)).collect();
+    let notes = wanted.notes.iter().cloned().chain(google.emulator_notes(wanted, &steps)).collect();
     Ok((apply(&google, steps).await, notes))
 }
 

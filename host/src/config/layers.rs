@@ -109,7 +109,8 @@ impl Layers {
                 self.origins.retain(|key, _| !key.starts_with(&gone));
             }
         }
-        let says = |key: &str| table.get("rules").and_then(Value::as_table).is_some_and(|rules| rules.contains_key(key));
+        let says =
+            |key: &str| table.get("rules").and_then(Value::as_table).is_some_and(|rules| rules.contains_key(key));
         for (key, other) in [(RULES_FROM[0], RULES_FROM[1]), (RULES_FROM[1], RULES_FROM[0])] {
             if says(key)
                 && !says(other)

@@ -16,9 +16,7 @@ pub use dedup::{DedupBy, DedupConfig, OnConflict};
 pub use google::{BigqueryConfig, PubsubConfig};
 pub use layers::{Layers, key_path};
 pub use problem::{ConfigError, Problem};
-pub use provision::{
-    Backoff, BronzeSubscription, DeadLetter, ProvisionConfig, PubsubProvision, SubscriptionSettings,
-};
+pub use provision::{Backoff, BronzeSubscription, DeadLetter, ProvisionConfig, PubsubProvision, SubscriptionSettings};
 pub use validate::default_cache;
 
 use crate::rules::guard::GuardLimits;

@@ -413,10 +413,7 @@ impl Planner<'_> {
 
 /// The columns of silver that its rules and `silver.host_columns` fill: those of all rules, then the host's. A column that
 /// not every rule fills is nullable. With them what rules disagree about.
-pub fn silver_columns(
-    manifests: &[&Manifest],
-    host: &BTreeMap<String, HostColumn>,
-) -> (Vec<Column>, Vec<Problem>) {
+pub fn silver_columns(manifests: &[&Manifest], host: &BTreeMap<String, HostColumn>) -> (Vec<Column>, Vec<Problem>) {
     let mut problems = Vec::new();
     let mut columns: Vec<Column> = Vec::new();
     for manifest in manifests {

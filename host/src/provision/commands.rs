@@ -168,11 +168,8 @@ mod tests {
 
     #[test]
     fn a_subscription_says_no_more_than_what_is_not_pubsubs_own_way() {
-        let plain = Purpose::Worker {
-            settings: SubscriptionSettings::default(),
-            dead_letter: None,
-            filter: String::new(),
-        };
+        let plain =
+            Purpose::Worker { settings: SubscriptionSettings::default(), dead_letter: None, filter: String::new() };
         assert_eq!(
             subscription(plain),
             "gcloud pubsub subscriptions create s --project=p --topic=projects/q/topics/t --ack-deadline=60 \
@@ -199,7 +196,9 @@ mod tests {
 
     #[test]
     fn a_dead_letter_subscription_keeps_its_messages() {
-        assert!(subscription(Purpose::DeadLetter).contains("--message-retention-duration=2678400s --expiration-period"));
+        assert!(
+            subscription(Purpose::DeadLetter).contains("--message-retention-duration=2678400s --expiration-period")
+        );
         let topic = create(&Resource::Topic(Topic("projects/p/topics/t".into())));
         assert_eq!((topic.sql, topic.command.as_str()), (None, "gcloud pubsub topics create t --project=p"));
     }

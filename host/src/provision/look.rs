@@ -1,6 +1,7 @@
 //! What is there of what is wanted. Changes nothing.
 
 use super::bigquery;
+use super::compare::{Change, Step};
 use super::model::{Found, Purpose, Wanted};
 use super::pubsub;
 use crate::config::{Config, SourceConfig, WarehouseConfig};
@@ -17,9 +18,7 @@ impl Google {
     /// Prepares to connect; nothing is sent yet.
     pub async fn new(config: &Config) -> Result<Self, String> {
         let (bigquery, bigquery_tells_all) = match &config.warehouse {
-            WarehouseConfig::Bigquery(config) => {
-                (Some(bigquery::Admin::new(config).await?), config.endpoint.is_none())
-            }
+            WarehouseConfig::Bigquery(config) => (Some(bigquery::Admin::new(config).await?), config.endpoint.is_none()),
             WarehouseConfig::Sqlite { .. } => (None, false),
         };
         let (pubsub, pubsub_tells_all) = match &config.source {
@@ -64,12 +63,20 @@ impl Google {
     }
 
     /// What emulators do not do of what is wanted: it is made there all the same.
-    pub fn emulator_notes(&self, wanted: &Wanted) -> Vec<String> {
+    pub fn emulator_notes(&self, wanted: &Wanted, steps: &[Step]) -> Vec<String> {
         let mut notes = Vec::new();
+        let widens = |step: &Step| matches!(step.change, Some(Change::AddColumns(_)));
+        if !self.bigquery_tells_all && steps.iter().any(widens) {
+            let what =
+                "an emulator of BigQuery may not tell of columns that were added: then the next call adds them again";
+            notes.push(what.to_owned());
+        }
         if self.pubsub.is_some() && !self.pubsub_tells_all {
             let any = |does: fn(&Purpose) -> bool| wanted.subscriptions.iter().any(|one| does(&one.purpose));
             if any(|purpose| matches!(purpose, Purpose::Bronze { .. })) {
-                notes.push("Pub/Sub's emulator writes nothing to BigQuery: there, let the worker write [bronze]".to_owned());
+                notes.push(
+                    "Pub/Sub's emulator writes nothing to BigQuery: there, let the worker write [bronze]".to_owned(),
+                );
             }
             if any(|purpose| matches!(purpose, Purpose::Worker { filter, .. } if !filter.is_empty())) {
                 notes.push("Pub/Sub's emulator ignores filters: there, every shard gets every message".to_owned());

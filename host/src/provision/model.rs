@@ -96,11 +96,7 @@ impl Table {
 
     /// The dataset it is in.
     pub fn dataset(&self) -> Dataset {
-        Dataset {
-            project: self.name.project.clone(),
-            name: self.name.dataset.clone(),
-            location: self.location.clone(),
-        }
+        Dataset { project: self.name.project.clone(), name: self.name.dataset.clone(), location: self.location.clone() }
     }
 }
 

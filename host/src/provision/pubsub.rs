@@ -15,6 +15,9 @@ use std::time::Duration;
 /// How long one call may take, its credentials included. Whoever waits can call again.
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// The emulator keeps messages no longer.
+pub(super) const EMULATOR_RETENTION: Duration = Duration::from_hours(7 * 24);
+
 /// The deadline of a subscription that says none.
 const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -22,6 +25,7 @@ const DEFAULT_DEADLINE: Duration = Duration::from_secs(10);
 pub(super) struct Admin {
     topics: TopicAdmin,
     subscriptions: SubscriptionAdmin,
+    is_emulator: bool,
 }
 
 impl Admin {
@@ -34,10 +38,12 @@ impl Admin {
             topics = topics.with_endpoint(&endpoint.url);
             subscriptions = subscriptions.with_endpoint(&endpoint.url);
         }
-        let unfit = |error: google_cloud_gax::client_builder::Error| format!("cannot set up a client of Pub/Sub: {error}");
+        let unfit =
+            |error: google_cloud_gax::client_builder::Error| format!("cannot set up a client of Pub/Sub: {error}");
         Ok(Self {
             topics: topics.build().await.map_err(unfit)?,
             subscriptions: subscriptions.build().await.map_err(unfit)?,
+            is_emulator: config.endpoint.is_some(),
         })
     }
 
@@ -69,7 +75,13 @@ impl Admin {
 
     /// Makes a subscription, unless it is there.
     pub(super) async fn create_subscription(&self, subscription: &Subscription) -> Result<(), String> {
-        let make = self.subscriptions.create_subscription().with_request(request(subscription));
+        let mut request = request(subscription);
+        if self.is_emulator
+            && request.message_retention_duration.is_some_and(|time| from_wkt(time) > EMULATOR_RETENTION)
+        {
+            request = request.set_message_retention_duration(duration(EMULATOR_RETENTION));
+        }
+        let make = self.subscriptions.create_subscription().with_request(request);
         made(within(make.with_retry_policy(NeverRetry).with_attempt_timeout(LIMIT).send()).await)
     }
 }
@@ -95,9 +107,9 @@ fn whole(error: &Error) -> String {
         return format!("{}: {}", status.code.name(), status.message);
     }
     let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
-        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
-    })
+    causes
+        .map(ToString::to_string)
+        .fold(error.to_string(), |text, cause| if text.contains(&cause) { text } else { format!("{text}: {cause}") })
 }
 
 fn request(subscription: &Subscription) -> model::Subscription {
@@ -227,11 +239,8 @@ mod tests {
         };
         let dead_letter = Some(("projects/p/topics/dead".to_owned(), 7));
         let filter = "attributes.shard = \"0\"".to_owned();
-        let purpose = Purpose::Worker {
-            settings: settings.clone(),
-            dead_letter: dead_letter.clone(),
-            filter: filter.clone(),
-        };
+        let purpose =
+            Purpose::Worker { settings: settings.clone(), dead_letter: dead_letter.clone(), filter: filter.clone() };
         let there = FoundSubscription {
             topic: "projects/p/topics/t".into(),
             settings,
@@ -248,12 +257,7 @@ mod tests {
     fn bronze_is_written_with_its_metadata_and_dead_letters_are_kept() {
         let table = TableName::parse("p.d.raw", "").unwrap();
         let delivery = found(&request(&wanted(Purpose::Bronze { table }))).delivery;
-        let to = Delivery::BigQuery {
-            table: "p.d.raw".into(),
-            write_metadata: true,
-            by_schema: false,
-            trouble: None,
-        };
+        let to = Delivery::BigQuery { table: "p.d.raw".into(), write_metadata: true, by_schema: false, trouble: None };
         assert_eq!(delivery, to);
         let dead = found(&request(&wanted(Purpose::DeadLetter)));
         assert_eq!((dead.settings.retention, dead.expires), (Some(Duration::from_hours(31 * 24)), None));
@@ -261,9 +265,10 @@ mod tests {
 
     #[test]
     fn what_pubsub_leaves_out_is_what_it_does_by_itself() {
-        let there = found(&model::Subscription::new().set_dead_letter_policy(
-            model::DeadLetterPolicy::new().set_dead_letter_topic("projects/p/topics/dead"),
-        ));
+        let there = found(
+            &model::Subscription::new()
+                .set_dead_letter_policy(model::DeadLetterPolicy::new().set_dead_letter_topic("projects/p/topics/dead")),
+        );
         assert_eq!(there.settings.ack_deadline, Duration::from_secs(10));
         assert_eq!(there.dead_letter, Some(("projects/p/topics/dead".into(), 5)));
         let idle = model::ExpirationPolicy::new().set_ttl(duration(Duration::from_hours(24)));

@@ -121,7 +121,11 @@ fn service_agent(subscription: &Subscription) -> Vec<Grant> {
                 role: publisher,
                 on: topic.clone(),
                 why: "it forwards what could not be handled to the dead-letter topic",
-                command: bind(&format!("gcloud pubsub topics add-iam-policy-binding {id} --project={project}"), Who::ServiceAgent, publisher),
+                command: bind(
+                    &format!("gcloud pubsub topics add-iam-policy-binding {id} --project={project}"),
+                    Who::ServiceAgent,
+                    publisher,
+                ),
             };
             let why = "it acknowledges what it has forwarded";
             vec![forward, on_subscription(Who::ServiceAgent, "roles/pubsub.subscriber", &subscription.name, why)]
@@ -164,9 +168,9 @@ fn provisioner(wanted: &Wanted) -> Vec<Grant> {
         let why = "it makes datasets, by which it owns them with their tables, and runs the SQL";
         on_project(Who::Provisioner, "roles/bigquery.user", project, why)
     });
-    let others = pubsub
-        .into_iter()
-        .map(|project| on_project(Who::Provisioner, "roles/pubsub.editor", project, "it makes topics and subscriptions"));
+    let others = pubsub.into_iter().map(|project| {
+        on_project(Who::Provisioner, "roles/pubsub.editor", project, "it makes topics and subscriptions")
+    });
     datasets.chain(others).collect()
 }
 

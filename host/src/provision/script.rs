@@ -16,18 +16,20 @@ pub fn script(pipeline: &str, wanted: &Wanted, worker: Option<&str>) -> String {
     }
     let grants = roles::roles(wanted);
     let of = |who: Who, on_subscriptions: bool| {
-        grants
-            .iter()
-            .filter(move |grant| grant.who == who && grant.on.contains("/subscriptions/") == on_subscriptions)
+        grants.iter().filter(move |grant| grant.who == who && grant.on.contains("/subscriptions/") == on_subscriptions)
     };
     script.title("Who is who");
     roles::identities(wanted, worker).iter().for_each(|line| script.line(line));
-    script.grants("Roles of whoever runs this; somebody who administers the project grants them", of(Who::Provisioner, false));
+    script.grants(
+        "Roles of whoever runs this; somebody who administers the project grants them",
+        of(Who::Provisioner, false),
+    );
 
     let kinds = [("dataset", "Datasets"), ("table", "Tables"), ("topic", "Topics"), ("subscription", "Subscriptions")];
     for (kind, title) in kinds {
         if kind == "subscription" {
-            let title = "Roles of Pub/Sub itself, before its subscriptions: without them none that writes bronze can be made";
+            let title =
+                "Roles of Pub/Sub itself, before its subscriptions: without them none that writes bronze can be made";
             script.grants(title, of(Who::ServiceAgent, false));
         }
         let resources: Vec<_> = wanted.resources().filter(|resource| resource.kind() == kind).collect();
@@ -42,7 +44,9 @@ pub fn script(pipeline: &str, wanted: &Wanted, worker: Option<&str>) -> String {
 
     script.grants("Roles of the worker", of(Who::Worker, false).chain(of(Who::Worker, true)));
     if let Some(narrower) = roles::narrower(wanted) {
-        script.line("# Or, in the place of roles/bigquery.dataEditor, no more than it uses: make this role once, and grant");
+        script.line(
+            "# Or, in the place of roles/bigquery.dataEditor, no more than it uses: make this role once, and grant",
+        );
         script.line("# --role=projects/PROJECT/roles/preflightWriter on the same tables.");
         script.line(&format!("# {narrower}"));
     }

@@ -1,10 +1,10 @@
 //! What a pipeline wants, from its file and its rules. Pure.
 
-use super::model::{
-    Purpose, Standing, Subscription, Table, TableName, TableRole, Topic, Wanted, WantedColumn,
-};
+use super::model::{Purpose, Standing, Subscription, Table, TableName, TableRole, Topic, Wanted, WantedColumn};
 use super::shards;
-use crate::config::{Config, ConfigError, Problem, PubsubProvision, RulesFrom, SourceConfig, TierConfig, WarehouseConfig};
+use crate::config::{
+    Config, ConfigError, Problem, PubsubProvision, RulesFrom, SourceConfig, TierConfig, WarehouseConfig,
+};
 use crate::pipeline::beside::differences;
 use crate::pipeline::{rule_digest_column, silver_columns};
 use crate::row::{Column, ColumnType};

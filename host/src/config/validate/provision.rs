@@ -35,12 +35,8 @@ impl Check {
         let project = worker_subscription.and_then(|name| name.split('/').nth(1));
         let settings = self.subscription_settings(&raw);
         let topic = raw.topic.map(|name| self.resource("provision.topic", "topics", name, project));
-        let dead_letter = self.dead_letter(
-            raw.dead_letter_topic,
-            raw.dead_letter_subscription,
-            raw.max_delivery_attempts,
-            project,
-        );
+        let dead_letter =
+            self.dead_letter(raw.dead_letter_topic, raw.dead_letter_subscription, raw.max_delivery_attempts, project);
         let bronze = raw.bronze.map(|bronze| self.bronze_subscription(bronze, project, others));
         if let Some(location) = &raw.location
             && (location.is_empty() || !location.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
@@ -131,8 +127,7 @@ impl Check {
         // Beside its topic: that may be another project's.
         let subscription = subscription.unwrap_or_else(|| format!("{}-sub", short(&topic)));
         let topic = self.resource("provision.dead_letter_topic", "topics", topic, project);
-        let subscription =
-            self.resource("provision.dead_letter_subscription", "subscriptions", subscription, project);
+        let subscription = self.resource("provision.dead_letter_subscription", "subscriptions", subscription, project);
         Some(topic.zip(subscription).map(|(topic, subscription)| DeadLetter {
             topic,
             subscription,
@@ -158,8 +153,7 @@ impl Check {
             description: raw.description,
         };
         let tier = self.tier("provision.bronze", tier);
-        let subscription =
-            self.resource("provision.bronze.subscription", "subscriptions", raw.subscription, project);
+        let subscription = self.resource("provision.bronze.subscription", "subscriptions", raw.subscription, project);
         Some(BronzeSubscription { subscription: subscription?, tier: tier? })
     }
 
@@ -218,7 +212,9 @@ impl Check {
             _ => {}
         }
         let kinds = MEMBERS.join(", ");
-        let what = format!("{name:?} is nobody: write a service account's name or e-mail address, or one of {kinds} and a colon before it");
+        let what = format!(
+            "{name:?} is nobody: write a service account's name or e-mail address, or one of {kinds} and a colon before it"
+        );
         self.refuse(key, what)
     }
 }

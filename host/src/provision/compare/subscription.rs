@@ -1,16 +1,17 @@
 //! A subscription against one that is there. Nothing of it is changed.
 
 use super::super::model::{Delivery, FoundSubscription, Purpose, Subscription, TableName};
+use super::super::pubsub::EMULATOR_RETENTION;
 use super::super::{commands, roles};
 use super::Difference;
 use crate::config::{Backoff, SubscriptionSettings};
 use std::time::Duration;
 
 /// How a subscription that is there differs. `tells_all`: whether it is Pub/Sub's own, not an emulator's, which keeps no
-/// policy of expiration.
+/// policy of expiration, and messages for seven days at most.
 pub fn compare(wanted: &Subscription, there: &FoundSubscription, tells_all: bool) -> Vec<Difference> {
-    let mut found = Differences { wanted, all: Vec::new() };
-    found.shared(there, tells_all);
+    let mut found = Differences { wanted, tells_all, all: Vec::new() };
+    found.shared(there);
     match &wanted.purpose {
         Purpose::Worker { settings, dead_letter, filter } => {
             found.pulled(there);
@@ -34,6 +35,7 @@ pub fn compare(wanted: &Subscription, there: &FoundSubscription, tells_all: bool
 
 struct Differences<'a> {
     wanted: &'a Subscription,
+    tells_all: bool,
     all: Vec<Difference>,
 }
 
@@ -53,7 +55,7 @@ impl Differences<'_> {
         self.all.push(Difference { what, remedy: None, blocks });
     }
 
-    fn shared(&mut self, there: &FoundSubscription, tells_all: bool) {
+    fn shared(&mut self, there: &FoundSubscription) {
         if let Some(topic) = &self.wanted.topic
             && *topic != there.topic
         {
@@ -64,7 +66,7 @@ impl Differences<'_> {
             self.fixed("it was detached from its topic, and gets no message".to_owned(), true);
         }
         if let Some(idle) = there.expires
-            && tells_all
+            && self.tells_all
         {
             let days = idle.as_secs() / 86_400;
             let what = format!("it is deleted, with what it holds, when nobody has used it for {days} days");
@@ -131,10 +133,11 @@ impl Differences<'_> {
             };
             let flags = wanted.retry.map_or_else(
                 || "--clear-retry-policy".to_owned(),
-                |Backoff { min, max }| format!("--min-retry-delay={}s --max-retry-delay={}s", seconds(min), seconds(max)),
+                |Backoff { min, max }| {
+                    format!("--min-retry-delay={}s --max-retry-delay={}s", seconds(min), seconds(max))
+                },
             );
-            let what =
-                format!("it delivers a message again {}, not {}", shown(there.retry), shown(wanted.retry));
+            let what = format!("it delivers a message again {}, not {}", shown(there.retry), shown(wanted.retry));
             self.harmless(what, &flags);
         }
     }
@@ -143,6 +146,7 @@ impl Differences<'_> {
     fn retention(&mut self, wanted: Option<Duration>, there: Option<Duration>) {
         if let (Some(wanted), Some(there)) = (wanted, there)
             && wanted != there
+            && (self.tells_all || wanted <= EMULATOR_RETENTION)
         {
             let what = format!("it keeps messages for {} s, not for {} s", there.as_secs(), wanted.as_secs());
             self.harmless(what, &format!("--message-retention-duration={}s", wanted.as_secs()));
@@ -344,5 +348,6 @@ mod tests {
     fn a_dead_letter_subscription_keeps_messages_as_long_as_it_can() {
         let wanted = Subscription { purpose: Purpose::DeadLetter, ..worker() };
         one(&wanted, &there(), "keeps messages for 604800 s", "--message-retention-duration=2678400s", false);
+        assert_eq!(compare(&wanted, &there(), false), []);
     }
 }

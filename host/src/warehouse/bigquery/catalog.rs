@@ -48,20 +48,40 @@ impl BigQuery {
         Ok(self.rest.table(&self.name(table)?).await?.map(shape))
     }
 
-    /// Adds nullable columns to a table, unless they are there.
-    pub async fn add_columns(&self, table: &str, columns: &[Column]) -> Result<(), WarehouseError> {
+    /// Adds nullable columns to a table, unless they are there. Returns the names of those that are not there after all: an
+    /// emulator may not tell of them.
+    pub async fn add_columns(&self, table: &str, columns: &[Column]) -> Result<Vec<String>, WarehouseError> {
         let name = self.name(table)?;
-        let added = self.rest.query(&add_columns_statement(&name, columns), Vec::new()).await;
-        added.map(drop).map_err(|failure| at(&format!("cannot add columns to table {name}"), failure))
+        // All at once: BigQuery takes five changes of a table in ten seconds.
+        let statement = add_columns_statement(&name, columns);
+        let at_once = self.rest.query(&statement, Vec::new()).await;
+        let missing = self.missing(&name, columns).await?;
+        if let (Err(failure), false) = (at_once, missing.is_empty()) {
+            return Err(at(&format!("cannot add columns to table {name}"), failure));
+        }
+        // An emulator may take one column in a statement.
+        for column in &missing {
+            let statement = add_columns_statement(&name, std::slice::from_ref(*column));
+            let added = self.rest.query(&statement, Vec::new()).await;
+            added.map_err(|failure| at(&format!("cannot add columns to table {name}"), failure))?;
+        }
+        let missing = if missing.is_empty() { missing } else { self.missing(&name, columns).await? };
+        Ok(missing.into_iter().map(|column| column.name.clone()).collect())
+    }
+
+    /// Those that a table does not have.
+    async fn missing<'c>(&self, name: &TableName, columns: &'c [Column]) -> Result<Vec<&'c Column>, WarehouseError> {
+        let table = self.rest.table(name).await?;
+        let there = table.and_then(|table| table.schema.fields).unwrap_or_default();
+        let has = |name: &str| there.iter().any(|field| field.name.eq_ignore_ascii_case(name));
+        Ok(columns.iter().filter(|column| !has(&column.name)).collect())
     }
 }
 
 /// `ALTER TABLE` that adds nullable columns which are not there.
 pub fn add_columns_statement(table: &TableName, columns: &[Column]) -> String {
-    let adds: Vec<String> = columns
-        .iter()
-        .map(|column| format!("ADD COLUMN IF NOT EXISTS `{}` {}", column.name, column.kind))
-        .collect();
+    let adds: Vec<String> =
+        columns.iter().map(|column| format!("ADD COLUMN IF NOT EXISTS `{}` {}", column.name, column.kind)).collect();
     format!("ALTER TABLE {}\n  {}", table.sql(), adds.join(",\n  "))
 }
 
@@ -73,7 +93,11 @@ fn shape(table: Table) -> Shape {
     let by_time = table.time_partitioning.as_ref().map(|time| {
         let unit = time.r#type.as_str();
         let Some(field) = &time.field else {
-            let pseudo = if unit == "DAY" { "_PARTITIONDATE".to_owned() } else { format!("TIMESTAMP_TRUNC(_PARTITIONTIME, {unit})") };
+            let pseudo = if unit == "DAY" {
+                "_PARTITIONDATE".to_owned()
+            } else {
+                format!("TIMESTAMP_TRUNC(_PARTITIONTIME, {unit})")
+            };
             return pseudo;
         };
         let known = table.schema.fields.iter().flatten().find(|known| known.name.eq_ignore_ascii_case(field));
@@ -84,9 +108,10 @@ fn shape(table: Table) -> Shape {
             (_, unit) => format!("TIMESTAMP_TRUNC({field}, {unit})"),
         }
     });
-    let by_range = table.range_partitioning.as_ref().map(|range| {
-        format!("RANGE_BUCKET({}, …)", range.field.as_deref().unwrap_or_default())
-    });
+    let by_range = table
+        .range_partitioning
+        .as_ref()
+        .map(|range| format!("RANGE_BUCKET({}, …)", range.field.as_deref().unwrap_or_default()));
     Shape {
         kind: table.r#type.unwrap_or_else(|| "TABLE".to_owned()),
         partition_by: by_time.or(by_range),
@@ -125,7 +150,8 @@ mod tests {
             let partitions = json!({ "timePartitioning": { "type": kind, "field": field } });
             assert_eq!(of(partitions).partition_by.as_deref(), Some(declared));
         }
-        let range = json!({ "rangePartitioning": { "field": "n", "range": { "start": "0", "end": "9", "interval": "1" } } });
+        let range =
+            json!({ "rangePartitioning": { "field": "n", "range": { "start": "0", "end": "9", "interval": "1" } } });
         assert_eq!(of(range).partition_by.as_deref(), Some("RANGE_BUCKET(n, …)"));
     }
 

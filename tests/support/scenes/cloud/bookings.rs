@@ -9,7 +9,8 @@ impl Cloud<'_> {
     /// The worker is killed while it writes, and another one goes on: every message is in silver or in quarantine, once.
     pub fn killed_worker(&mut self) -> Result<()> {
         let count = self.settings.bookings;
-        self.operator.tell(&format!("{count} bookings are published; one in ten has no fare, one in seventeen is cut off."));
+        self.operator
+            .tell(&format!("{count} bookings are published; one in ten has no fare, one in seventeen is cut off."));
         let before = self.written()?;
         let ids = self.publisher.publish((0..count).map(booking))?;
         self.published.extend(ids);

@@ -125,7 +125,8 @@ impl Cloud<'_> {
     }
 
     fn quarantine(&self, negative: &str, cut_off: &str) -> Result<()> {
-        self.operator.tell("\nQuarantine has the other two, each with the stage at which it failed and its message id:");
+        self.operator
+            .tell("\nQuarantine has the other two, each with the stage at which it failed and its message id:");
         let columns = ["error_stage", "error_reason", "raw_payload", "received_timestamp", "source_message_id"];
         let rows = self.show(QUARANTINE, &columns);
         ensure!(rows.len() == 2, "quarantine has {} rows, not 2", rows.len());
