@@ -334,6 +334,7 @@ mod tests {
                 limits: vec![],
                 by_rule: BTreeMap::new(),
             },
+            row_keys: BTreeMap::new(),
             max_row: 2 * KEPT,
             pipeline: String::new(),
             source_name: String::new(),

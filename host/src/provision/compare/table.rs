@@ -161,6 +161,7 @@ mod tests {
                 name: (*name).into(),
                 declared: (*declared).into(),
                 holds: kind.into_iter().collect(),
+                limit: None,
                 nullable: *nullable,
                 has_default: false,
             }
