@@ -164,7 +164,7 @@ fn a_token_is_asked_for_and_sent_to_both_interfaces() {
     // What it would make it says in BigQuery's words.
     let text = checked.stdout;
     assert!(text.contains("CREATE TABLE IF NOT EXISTS `p.offvia_silver.fact_bookings`"), "{text}");
-    assert!(!text.contains("poisoned_events"), "{text}");
+    assert!(!text.contains("CREATE TABLE IF NOT EXISTS `p.offvia_quarantine"), "{text}");
 }
 
 #[test]
