@@ -144,7 +144,7 @@ fn rows_get_in_once_although_every_fifth_call_fails() {
         let faults = endings().map(Fault::Before).chain(endings().map(Fault::After));
         let faults = faults.chain(PASSING.map(Fault::answer)).chain([Fault::Behind(Ending::Reset)]).collect();
         fake.at_random(seed, 0.2, &[Call::Append, Call::Create, Call::Finalize], faults);
-        let pipeline = fake.offvia(bookings::lines(EVENTS));
+        let pipeline = fake.offvia(bookings::lines(EVENTS)).set("batch.max_events=10");
         for _ in 0..2 {
             pipeline.run().expect(0);
         }
