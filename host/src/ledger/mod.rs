@@ -18,7 +18,7 @@ mod schema;
 
 pub use codec::{Frames, Original};
 pub use error::LedgerError;
-pub use keys::{Additions, Claim, Fingerprint, Horizon, Key, Parts, Retention};
+pub use keys::{Additions, Claim, Fingerprint, Horizon, Key, KeyNeed, Parts, Retention};
 pub use outbox::{Part, Refused};
 
 use crate::warehouse::events::Resolution;

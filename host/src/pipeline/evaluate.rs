@@ -2,7 +2,7 @@
 
 use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
-use super::facts::{Admitted, Fact, Facts, Mark};
+use super::facts::{Admitted, Compared, Fact, Facts, Mark};
 use super::keys;
 use super::plan::Plan;
 use crate::event::Event;
@@ -253,7 +253,7 @@ impl Context {
         rule: Option<&Arc<Rule>>,
         outcome: &Result<Verdict, Rejection>,
     ) -> (Option<Key>, Claim) {
-        if !mark.is_compared {
+        if mark.compared == Compared::Nothing {
             return (None, Claim::default());
         }
         let row = match (outcome, rule.and_then(|rule| self.plan.row_keys.get(&rule.digest))) {
@@ -265,7 +265,7 @@ impl Context {
             return (None, Claim::default());
         }
         let row = row.map(|(keys, row)| keys.fingerprint(row)).unwrap_or_default();
-        (key, Claim { content: keys::content(event), row })
+        (key, Claim { content: keys::content(event, mark.compared), row })
     }
 }
 

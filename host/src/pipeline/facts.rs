@@ -42,10 +42,22 @@ pub struct Mark {
     pub id: Option<Key>,
     /// Its dedup key, where it has one before the rules.
     pub key: Option<Key>,
-    /// Whether it has to be compared with others at all.
-    pub is_compared: bool,
+    /// What of it is compared with others.
+    pub compared: Compared,
     /// Whether it is known to be a duplicate: then it is not judged.
     pub is_duplicate: bool,
+}
+
+/// What of an event is compared with others that have its key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compared {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The payload: it is the key.
+    Payload,
+    /// The payload and the attributes.
+    Whole,
 }
 
 /// What became of an event by itself.

@@ -1,5 +1,6 @@
 //! What the key of an event is, and the fingerprints that tell whether two events of one key are the same.
 
+use super::facts::Compared;
 use crate::config::DedupBy;
 use crate::event::Event;
 use crate::ledger::{Fingerprint, Key, Parts};
@@ -37,15 +38,17 @@ fn named(what: &str, name: &str, value: &str) -> Option<Key> {
     Some(parts.key())
 }
 
-/// What the producer sent: the payload and the attributes, in whatever order they came.
-pub fn content(event: &Event) -> Fingerprint {
-    let mut attributes: Vec<&(String, String)> = event.attributes.iter().collect();
-    attributes.sort_unstable();
+/// What the producer sent, as far as it is compared: the payload, and the attributes in whatever order they came.
+pub fn content(event: &Event, compared: Compared) -> Fingerprint {
     let mut parts = Parts::of("content");
     parts.add(&event.payload);
-    for (name, value) in attributes {
-        parts.add(name.as_bytes());
-        parts.add(value.as_bytes());
+    if compared == Compared::Whole {
+        let mut attributes: Vec<&(String, String)> = event.attributes.iter().collect();
+        attributes.sort_unstable();
+        for (name, value) in attributes {
+            parts.add(name.as_bytes());
+            parts.add(value.as_bytes());
+        }
     }
     parts.fingerprint()
 }

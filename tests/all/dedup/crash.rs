@@ -69,7 +69,8 @@ fn twenty_kills_in_a_row_lose_no_key() {
     let mut random = fastrand::Rng::with_seed(7);
     let mut pipeline = offvia(by, &lines).set("batch.max_events=5");
     for _ in 0..20 {
-        let point = random.choice([failpoint::BATCH_JUDGED, failpoint::LEDGER_COMMITTED, failpoint::ENTRY_DONE]).unwrap();
+        let point =
+            random.choice([failpoint::BATCH_JUDGED, failpoint::LEDGER_COMMITTED, failpoint::ENTRY_DONE]).unwrap();
         crash_at(&mut pipeline, point, 1);
     }
     pipeline.run().expect(0);

@@ -17,7 +17,11 @@ fn the_first_of_a_payload_wins_and_the_raw_tier_has_all() {
     for size in SIZES {
         let pipeline = pipeline("payload", &good).set(format!("batch.max_events={size}"));
         let report = pipeline.run().expect(0).json();
-        assert_eq!((counts(&report), &report["events"], &report["bronze"]), ([3, 0, 3], &json!(6), &json!(6)), "{size}");
+        assert_eq!(
+            (counts(&report), &report["events"], &report["bronze"]),
+            ([3, 0, 3], &json!(6), &json!(6)),
+            "{size}"
+        );
         assert_eq!(silver(&pipeline, "booking_id"), ["BK-1", "BK-2", "BK-3"], "{size}");
         let first: Vec<String> = silver(&pipeline, "source_message_id");
         let raw = tables::column(&pipeline.database(), "raw_bookings", "message_id");
@@ -74,7 +78,10 @@ fn a_conflict_says_what_it_is_and_keeps_the_event() {
     assert_eq!(rows.len(), 2);
     let row = &rows[0];
     assert_eq!(row["error_code"], "different_row");
-    assert!(row["error_reason"].as_str().unwrap().contains("the same attribute `event_id` was accepted before"), "{row:?}");
+    assert!(
+        row["error_reason"].as_str().unwrap().contains("the same attribute `event_id` was accepted before"),
+        "{row:?}"
+    );
     assert_eq!(row["raw_payload"], Booking::v1("BK-2").json());
     assert_eq!((&row["event_version"], &row["attributes"]), (&json!("1"), &json!("{\"event_id\":\"e\"}")));
     assert!(row["rule"].as_str().unwrap().starts_with("offvia-booking@"), "{row:?}");
@@ -120,7 +127,11 @@ fn columns_of_the_accepted_row_are_a_key() {
     for size in SIZES {
         let pipeline = pipeline("{ columns = [\"BOOKING_ID\"] }", &lines).set(format!("batch.max_events={size}"));
         let report = pipeline.run().expect(0).json();
-        assert_eq!(counts(&report), [2, 3, 1], "{size}: a rejected event claims nothing, and has no columns to compare");
+        assert_eq!(
+            counts(&report),
+            [2, 3, 1],
+            "{size}: a rejected event claims nothing, and has no columns to compare"
+        );
         assert_eq!(silver(&pipeline, "booking_id"), ["BK-1", "BK-2"]);
         let mut stages = stages(&pipeline);
         stages.sort();

@@ -76,7 +76,9 @@ fn killed_while_keys_are_released_a_worker_ends_exact() {
     let lines: Vec<Line> = (0..30)
         .map(|number| match kinds[number % kinds.len()] {
             "bad" => Line::of(format!("no json {number}")).attribute("event_id", &format!("e{number}")),
-            kind => Line::of(Booking::v1(&format!("{kind}-{number}")).json()).attribute("event_id", &format!("e{number}")),
+            kind => {
+                Line::of(Booking::v1(&format!("{kind}-{number}")).json()).attribute("event_id", &format!("e{number}"))
+            }
         })
         .collect();
     // Each good one twice, the second later and in another micro-batch.

@@ -9,9 +9,11 @@
 mod index;
 mod key;
 mod log;
+mod need;
 mod pages;
 
 pub use key::{Fingerprint, Key, Parts};
+pub use need::KeyNeed;
 pub(super) use pages::TABLES;
 
 use super::{LedgerError, Seq};

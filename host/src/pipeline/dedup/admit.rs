@@ -1,10 +1,11 @@
 //! Before the rules: what is known of an event by what the ledger holds already.
 
 use super::Dedup;
+use crate::config::DedupBy;
 use crate::event::Event;
 use crate::ledger::{Key, Ledger, LedgerError};
 use crate::pipeline::deliver::Delivery;
-use crate::pipeline::facts::{Admitted, Mark};
+use crate::pipeline::facts::{Admitted, Compared, Mark};
 use crate::pipeline::keys;
 use crate::source::Batch;
 use std::sync::Arc;
@@ -48,9 +49,11 @@ impl Dedup {
 
     fn marks(&self, events: &[Event]) -> Vec<Mark> {
         let Some(dedup) = &self.0.duplicates else { return vec![Mark::default(); events.len()] };
+        let compared = if dedup.by == DedupBy::Payload { Compared::Payload } else { Compared::Whole };
         let mark = |event: &Event| Mark {
             key: keys::before_rules(&dedup.by, event),
-            is_compared: event.refused.is_none(),
+            // Of what the source could make no whole event of it kept only a part.
+            compared: if event.refused.is_none() { compared } else { Compared::Nothing },
             ..Mark::default()
         };
         events.iter().map(mark).collect()
@@ -71,7 +74,8 @@ impl Dedup {
         let (indexes, keys): (Vec<usize>, Vec<Key>) = keyed().filter_map(|at| Some((at, marks[at].key?))).unzip();
         let claims = ledger.claims(&keys, self.ran())?;
         for (at, claim) in indexes.into_iter().zip(claims) {
-            marks[at].is_duplicate = claim.is_some_and(|claim| claim.content == keys::content(&events[at]));
+            marks[at].is_duplicate =
+                claim.is_some_and(|claim| claim.content == keys::content(&events[at], marks[at].compared));
         }
         Ok(marks.into_iter().zip(known).collect())
     }

@@ -122,3 +122,101 @@ fn by_claim(fate: &Fate, own: &Claim, first: Option<&Claim>, on_conflict: OnConf
         (Fate::Ignored | Fate::Rejected(..) | Fate::Duplicate, _) => Decision::Stays,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Fingerprint, Parts};
+    use Decision::{Conflict, Duplicate, Redelivered, Stays};
+    use std::sync::Arc;
+
+    const REJECTED: Fate = Fate::Rejected(std::borrow::Cow::Borrowed("TOY"), None);
+
+    fn print(of: &str) -> Fingerprint {
+        Parts::of(of).fingerprint()
+    }
+
+    fn claim(content: &str, row: &str) -> Claim {
+        Claim { content: print(content), row: print(row) }
+    }
+
+    fn key(of: &str) -> Key {
+        Key::of("test", of.as_bytes())
+    }
+
+    fn fact(fate: Fate, of: Option<&str>, content: &str, row: &str) -> Fact {
+        Fact { version: Arc::from("1"), rule: None, fate, key: of.map(key), claim: claim(content, row) }
+    }
+
+    #[test]
+    fn what_becomes_of_an_event_by_who_has_its_key() {
+        let first = claim("content", "row");
+        let decide = |fate: &Fate, content: &str, row: &str, on_conflict| {
+            by_claim(fate, &claim(content, row), Some(&first), on_conflict)
+        };
+        for on_conflict in [OnConflict::Quarantine, OnConflict::Drop] {
+            let conflict = if on_conflict == OnConflict::Quarantine { Conflict } else { Duplicate };
+            for fate in [Fate::Accepted, Fate::Ignored, REJECTED, Fate::Duplicate] {
+                assert_eq!(by_claim(&fate, &first, None, on_conflict), Stays, "{fate:?}: nobody has it");
+                assert_eq!(decide(&fate, "content", "other", on_conflict), Duplicate, "{fate:?}: the first wins");
+            }
+            assert_eq!(decide(&Fate::Accepted, "other", "row", on_conflict), Duplicate);
+            assert_eq!(decide(&Fate::Accepted, "other", "other", on_conflict), conflict);
+            for fate in [Fate::Ignored, REJECTED] {
+                assert_eq!(decide(&fate, "other", "", on_conflict), Stays, "{fate:?} for what it is");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_in_a_micro_batch_comes_first() {
+        let facts = [
+            fact(REJECTED, Some("k"), "bad", ""),
+            fact(Fate::Accepted, Some("k"), "good", "row"),
+            fact(Fate::Accepted, None, "good", "row"),
+            fact(Fate::Accepted, Some("k"), "good", "row"),
+            fact(Fate::Accepted, Some("k"), "other", "other"),
+            fact(Fate::Accepted, Some("old"), "content", "row"),
+            fact(REJECTED, Some("k"), "bad", ""),
+            fact(Fate::Ignored, Some("k"), "bad", ""),
+        ];
+        let mut claims = [None; 8];
+        claims[5] = Some(claim("content", "row"));
+        let mut decisions = Decisions::new(&[Mark::default(); 8], &[false; 8], &facts, &claims, OnConflict::Quarantine);
+        assert_eq!(decisions.0, [Stays, Stays, Stays, Duplicate, Conflict, Duplicate, Stays, Stays]);
+        let claimed = decisions.claims(&facts);
+        assert_eq!(claimed, [(1, key("k"), claim("good", "row"))], "by the accepted one that stays, and has a key");
+        let repeats = decisions.repeats(&facts);
+        assert_eq!(repeats.iter().map(|(index, _)| *index).collect::<Vec<_>>(), [0, 4, 6, 7]);
+        let new = decisions.drop_repeated(repeats.clone(), &[false, true, false, false]);
+        assert_eq!(decisions.0[..], [Stays, Stays, Stays, Duplicate, Duplicate, Duplicate, Duplicate, Stays]);
+        assert_eq!(new, [repeats[0].1, repeats[3].1], "to be ignored is not to be rejected");
+        assert_eq!(decisions.of(Duplicate), BTreeSet::from([3, 4, 5, 6]));
+    }
+
+    #[test]
+    fn a_message_that_is_known_or_stands_twice_is_nothing_else() {
+        let marks = ["a", "b", "a", "c"].map(|id| Mark { id: Some(key(id)), ..Mark::default() });
+        let facts: Vec<Fact> = ["1", "2", "1", "2"].map(|k| fact(Fate::Accepted, Some(k), k, k)).into();
+        let known = [false, true, false, false];
+        let decisions = Decisions::new(&marks, &known, &facts, &[None; 4], OnConflict::Quarantine);
+        // What the second would have claimed is the fourth's.
+        assert_eq!(decisions.0, [Stays, Redelivered, Redelivered, Stays]);
+        assert_eq!(decisions.claims(&facts).iter().map(|(index, ..)| *index).collect::<Vec<_>>(), [0, 3]);
+        assert_eq!(decisions.about(2), Redelivered);
+        assert_eq!(decisions.about(99), Stays, "without facts nothing was looked for");
+    }
+
+    /// The same content under another rule, or another content under the same, is another word on the event.
+    #[test]
+    fn a_repetition_is_of_the_same_kind_content_and_rule() {
+        let one = fact(REJECTED, Some("k"), "bad", "");
+        assert_eq!(one.repeat(), fact(REJECTED, Some("k"), "bad", "").repeat());
+        assert_ne!(one.repeat(), fact(REJECTED, Some("k"), "worse", "").repeat());
+        assert_ne!(one.repeat(), fact(REJECTED, Some("l"), "bad", "").repeat());
+        assert_ne!(one.repeat(), fact(Fate::Ignored, Some("k"), "bad", "").repeat());
+        assert_eq!(one.repeat(), fact(Fate::Accepted, Some("k"), "bad", "row").repeated_conflict());
+        assert_eq!(fact(REJECTED, None, "bad", "").repeat(), None);
+        assert_eq!(fact(Fate::Accepted, Some("k"), "good", "row").repeat(), None);
+    }
+}

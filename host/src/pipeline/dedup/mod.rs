@@ -8,9 +8,11 @@
 mod acks;
 mod admit;
 mod decide;
+mod need;
 mod settle;
 
 pub use acks::Acking;
+pub use need::{DedupNeed, Needs, needs};
 pub use settle::Settled;
 
 use crate::config::{Config, DedupConfig, SourceConfig};
