@@ -5,7 +5,7 @@ use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
 use crate::ledger::KeyNeed;
 use crate::pipeline::dedup::{DedupNeed, Needs, needs};
-use crate::pipeline::{Prepared, prepare};
+use crate::pipeline::{Prepared, SourceFound, prepare};
 use crate::rules::Served;
 use clap::Args;
 use serde_json::{Value, json};
@@ -45,6 +45,10 @@ pub(super) fn check(args: &CheckArgs) -> Ended {
 fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     let rules = prepared.rules.served();
     let not_replayable = not_replayable(config);
+    let subscription = match &prepared.source {
+        SourceFound::Subscription(found) => Some(found),
+        SourceFound::Bytes | SourceFound::Away(_) => None,
+    };
     if args.json {
         let rules: Vec<_> = rules
             .map(|(version, Served { rule, .. })| {
@@ -56,6 +60,7 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
             "ok": true,
             "pipeline": config.name,
             "rules": rules,
+            "subscription": subscription,
             "tables_to_make": tables,
             "not_replayable": not_replayable,
             "keys": keys_json(&needs(config)),
@@ -65,6 +70,12 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     let mut text = format!("{}: every check passed\n", config.name);
     for (version, Served { rule, .. }) in rules {
         text.push_str(&format!("  event version {version}: {} ({})\n", rule.label, rule.digest));
+    }
+    if let Some(found) = subscription {
+        text.push_str(&format!("  subscription {found}\n"));
+        for note in found.notes() {
+            text.push_str(&format!("note: {note}\n"));
+        }
     }
     for table in &prepared.new_tables {
         let statement = config.warehouse.create_statement(table).expect("tables to be made are checked with the plan");

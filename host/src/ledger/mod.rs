@@ -41,6 +41,8 @@ pub struct Ledger {
     directory: PathBuf,
     id: String,
     is_new: bool,
+    /// The first commit of this process.
+    first_own: Seq,
     next_seq: Seq,
     streams: BTreeMap<Tier, Stream>,
     undone: BTreeSet<Seq>,
@@ -99,6 +101,7 @@ impl Ledger {
             directory: directory.to_owned(),
             id,
             is_new,
+            first_own: next_seq,
             next_seq,
             streams,
             undone,
@@ -271,6 +274,11 @@ impl Ledger {
             self.undone.insert(seq);
             self.recent.insert(seq, Arc::new(entries));
         }
+    }
+
+    /// Whether a commit was made by an earlier process, which may have sent it.
+    pub const fn is_of_earlier_run(&self, seq: Seq) -> bool {
+        seq < self.first_own
     }
 
     /// The lowest undone commit.

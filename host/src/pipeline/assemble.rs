@@ -63,7 +63,9 @@ impl<'a> Assembler<'a> {
         self.tally.read(judged.event.publish_time);
         let version = CountedVersion::new(judged.version, rule.is_some());
         let attributes = judged.event.attributes_json();
-        self.bronze(judged, &attributes);
+        if let Some(bronze) = &self.plan.bronze {
+            self.bronze(judged, bronze, &attributes);
+        }
         let rejection = match (outcome, rule) {
             (Ok(Verdict::Accept(row)), Some(rule)) => match self.silver(judged, &rule.digest, &row, &attributes) {
                 Ok(()) => {
@@ -87,20 +89,20 @@ impl<'a> Assembler<'a> {
     /// Adds an event that is known to be a duplicate.
     pub fn add_duplicate(&mut self, judged: Judged<'_>, version: CountedVersion<'_>) -> Fate {
         self.tally.read(judged.event.publish_time);
-        self.bronze(judged, &judged.event.attributes_json());
+        if let Some(bronze) = &self.plan.bronze {
+            self.bronze(judged, bronze, &judged.event.attributes_json());
+        }
         self.tally.of(version).duplicates += 1;
         Fate::Duplicate
     }
 
     /// Adds the raw event. SQLite takes it however large it is. For BigQuery it is cut where it does not fit a request: it is
     /// whole where a BigQuery subscription writes it.
-    fn bronze(&mut self, judged: Judged<'_>, attributes: &str) {
-        let plan = self.plan;
-        let Some(bronze) = &plan.bronze else { return };
+    fn bronze(&mut self, judged: Judged<'_>, bronze: &HostTable, attributes: &str) {
         self.tally.bronze += 1;
         let limit = match bronze.layout.encoding {
             Encoding::Cells => usize::MAX,
-            Encoding::Proto(_) => plan.max_row,
+            Encoding::Proto(_) => self.plan.max_row,
         };
         let context = self.context(judged, attributes, None);
         let rows = &mut self.rows[Tier::Bronze as usize];
@@ -332,6 +334,7 @@ mod tests {
                 limits: vec![],
                 by_rule: BTreeMap::new(),
             },
+            row_keys: BTreeMap::new(),
             max_row: 2 * KEPT,
             pipeline: String::new(),
             source_name: String::new(),

@@ -34,6 +34,7 @@ mod threads;
 pub use crate::stop::Stop;
 pub use error::RunError;
 pub use options::Options;
-pub use prepare::{Prepared, prepare, refusals};
+pub use plan::{rule_digest_column, silver_columns};
+pub use prepare::{Prepared, SourceFound, prepare, refusals, rules};
 pub use report::Report;
 pub use run::run;

@@ -275,33 +275,11 @@ impl Planner<'_> {
         Some(Silver { layout: Arc::new(layout), message_id, partition, limits, by_rule })
     }
 
-    /// The columns of a new silver table: those of all rules, then the host's. A column that not every rule fills is
-    /// nullable.
+    /// The columns of a new silver table.
     fn wanted_silver(&mut self, manifests: &[&Manifest], host: &BTreeMap<String, HostColumn>) -> Vec<Column> {
-        let mut columns: Vec<Column> = Vec::new();
-        for manifest in manifests {
-            for column in &manifest.columns {
-                match columns.iter().find(|known| known.name.eq_ignore_ascii_case(&column.name)) {
-                    None => columns.push(column.clone()),
-                    Some(known) if known.kind != column.kind => {
-                        let what = format!(
-                            "two rules disagree on column `{}`: {} and {}",
-                            column.name, known.kind, column.kind
-                        );
-                        self.refuse("silver.table", what);
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        for column in &mut columns {
-            column.nullable =
-                manifests.iter().any(|m| m.column(&column.name).is_none_or(|index| m.columns[index].nullable));
-        }
-        columns.extend(host.iter().map(|(name, host)| Column::new(name, host.kind(), host.nullable())));
-        if !columns.iter().any(|column| column.name.eq_ignore_ascii_case(RULE_DIGEST)) {
-            columns.push(Column::new(RULE_DIGEST, ColumnType::Text, true));
-        }
+        let (mut columns, problems) = silver_columns(manifests, host);
+        self.problems.extend(problems);
+        columns.extend(rule_digest_column(&columns));
         columns
     }
 
@@ -431,6 +409,38 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// The columns of silver that its rules and `silver.host_columns` fill: those of all rules, then the host's. A column that
+/// not every rule fills is nullable. With them what rules disagree about.
+pub fn silver_columns(manifests: &[&Manifest], host: &BTreeMap<String, HostColumn>) -> (Vec<Column>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let mut columns: Vec<Column> = Vec::new();
+    for manifest in manifests {
+        for column in &manifest.columns {
+            match columns.iter().find(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                None => columns.push(column.clone()),
+                Some(known) if known.kind != column.kind => {
+                    let what =
+                        format!("two rules disagree on column `{}`: {} and {}", column.name, known.kind, column.kind);
+                    problems.push(Problem::new("silver.table", what));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    for column in &mut columns {
+        column.nullable =
+            manifests.iter().any(|m| m.column(&column.name).is_none_or(|index| m.columns[index].nullable));
+    }
+    columns.extend(host.iter().map(|(name, host)| Column::new(name, host.kind(), host.nullable())));
+    (columns, problems)
+}
+
+/// The column of silver that the host fills where the table has it, unless it is one of these already.
+pub fn rule_digest_column(columns: &[Column]) -> Option<Column> {
+    let there = columns.iter().any(|column| column.name.eq_ignore_ascii_case(RULE_DIGEST));
+    (!there).then(|| Column::new(RULE_DIGEST, HostColumn::RuleDigest.kind(), true))
 }
 
 fn host_column(configured: &BTreeMap<String, HostColumn>, name: &str) -> Option<HostColumn> {

@@ -17,10 +17,11 @@ pub use settle::Settled;
 
 use crate::config::{Config, DedupConfig, SourceConfig};
 use crate::ledger::{Horizon, Retention, Seq};
+use crate::source::{Messages, Progress};
 use acks::Acks;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// How long the id of a message is known after it was acknowledged: as long as the longest ack deadline, in running time.
 pub const REDELIVERY_HORIZON: Duration = Duration::from_mins(10);
@@ -37,9 +38,11 @@ struct Inner {
     duplicates: Option<DedupConfig>,
     bounded: bool,
     started: Instant,
+    /// What is counted of the source's messages, once it runs.
+    messages: OnceLock<Arc<Messages>>,
     acks: Acks,
     /// Held from settling to the commit.
-    committing: Mutex<()>,
+    committing: Arc<Mutex<()>>,
 }
 
 impl Dedup {
@@ -56,8 +59,9 @@ impl Dedup {
             duplicates,
             bounded: !is_subscription,
             started: Instant::now(),
+            messages: OnceLock::new(),
             acks: Acks::default(),
-            committing: Mutex::new(()),
+            committing: Arc::default(),
         }))
     }
 
@@ -80,8 +84,19 @@ impl Dedup {
         !self.0.redeliveries && self.0.duplicates.is_none()
     }
 
+    /// The source runs from now on.
+    pub fn reading(&self, progress: &Progress) {
+        if let Some(messages) = &progress.messages {
+            // A second source of the same run would be a mistake that changes nothing but how long keys are kept.
+            self.0.messages.set(Arc::clone(messages)).ok();
+        }
+    }
+
+    /// The running time of keys. It stands still while the source cannot be reached: an ack may be lost then, and its message
+    /// come again only behind that.
     fn ran(&self) -> Duration {
-        self.0.started.elapsed()
+        let away = self.0.messages.get().map_or(Duration::ZERO, |messages| messages.away());
+        self.0.started.elapsed().saturating_sub(away)
     }
 
     /// The messages of a commit are going to be acknowledged.
@@ -89,8 +104,9 @@ impl Dedup {
         self.0.acks.begin(seq)
     }
 
-    /// Keeps others from committing until it is dropped.
-    pub async fn committing(&self) -> MutexGuard<'_, ()> {
-        self.0.committing.lock().await
+    /// Keeps others from committing until it is dropped. Who commits on a thread of its own gives it to the call: nobody may
+    /// wait for that any more.
+    pub async fn committing(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.0.committing).lock_owned().await
     }
 }

@@ -263,10 +263,9 @@ impl Replay {
         if silver.iter().any(|part| !part.rows.is_empty()) {
             delivery.ensure_stream(Tier::Silver).await?;
         }
-        let work = Arc::new((silver, resolution, seen));
+        let work = Arc::new((silver, resolution, seen, committing_alone));
         let call = move |ledger: &mut Ledger| ledger.commit_replay(&work.0, &work.1, &work.2);
         let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
-        drop(committing_alone);
         failpoint::pass(failpoint::LEDGER_COMMITTED);
         tally.refuse(&delivery.deliver(seq).await?);
         Ok(tally)
