@@ -91,7 +91,7 @@ impl Appender {
         let mut slot = slot.lock().await;
         // Taken out: a call that is given up in the middle leaves no connection with answers that nobody awaits.
         let mut connection = slot.take().filter(|connection| connection.layout == entry.layout);
-        let (mut done, mut there) = (0, false);
+        let (mut done, mut there, mut resent) = (0, false, false);
         while done < parts.len() {
             let left = &parts[done..];
             let open = connection.take().and_then(|mut open| open.is_open().then_some(open));
@@ -114,12 +114,13 @@ impl Appender {
                     there = true;
                 }
                 // Nobody may have used it for minutes: that it was closed meanwhile shows only now.
-                Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => {}
+                // What is sent again may be there by the first send, which is this call's own.
+                Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => resent = true,
                 Err((number, problem)) => return Err(self.failed(entry, &left[number], problem).await),
             }
         }
         *slot = connection;
-        Ok(if there { Appended::AlreadyThere } else { Appended::Written })
+        Ok(if there && !resent { Appended::AlreadyThere } else { Appended::Written })
     }
 
     /// Sends some requests of an entry on a connection. Fails with the first that is not there afterwards, and why. Sets
