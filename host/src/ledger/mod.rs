@@ -326,9 +326,9 @@ impl Ledger {
     }
 
     /// Takes refused rows out of an entry, in one transaction: the entry is replaced, later undone entries of its
-    /// stream move forward, and the refused events become a commit of their own for quarantine. Their dedup keys are
-    /// released.
-    pub fn replace(&mut self, refused: &Refused<'_>) -> Result<(), LedgerError> {
+    /// stream move forward, and the refused events become a commit of their own for quarantine, whose number is
+    /// returned. Their dedup keys are released.
+    pub fn replace(&mut self, refused: &Refused<'_>) -> Result<Seq, LedgerError> {
         let seq = self.next_seq;
         let transaction = self.connection.transaction()?;
         let shifted = outbox::remove_rows(&transaction, refused.seq, refused.tier, refused.kept)?;
@@ -339,7 +339,7 @@ impl Ledger {
         transaction.commit()?;
         self.shifted(refused.tier, shifted);
         self.bound(seq, entries);
-        Ok(())
+        Ok(seq)
     }
 
     /// Takes refused rows out of the silver entry of a replay, in one transaction: the entry is replaced, later undone

@@ -164,16 +164,25 @@ impl Delivery {
     }
 
     async fn send_up_to(&self, last: Option<Seq>, refused: &mut BTreeMap<Seq, Tally>) -> Result<(), DeliverError> {
+        let mut until = last;
         loop {
             let first = self.ledger.call(|ledger| Ok(ledger.first_undone())).await?;
             match first {
-                Some(seq) if last.is_none_or(|last| seq <= last) => self.deliver_one(seq, refused).await?,
+                Some(seq) if until.is_none_or(|until| seq <= until) => {
+                    let promised = self.deliver_one(seq, refused).await?;
+                    // An event whose row was refused is durable in quarantine only: its message is acknowledged after that.
+                    if last.is_some_and(|last| seq <= last) {
+                        until = until.max(promised);
+                    }
+                }
                 _ => return Ok(()),
             }
         }
     }
 
-    async fn deliver_one(&self, seq: Seq, refused: &mut BTreeMap<Seq, Tally>) -> Result<(), DeliverError> {
+    /// Delivers a commit. Returns the last commit that promises what a table refused of it to quarantine.
+    async fn deliver_one(&self, seq: Seq, refused: &mut BTreeMap<Seq, Tally>) -> Result<Option<Seq>, DeliverError> {
+        let mut promised = None;
         let mut backoff = Backoff::new(&self.patience);
         let mut first = true;
         loop {
@@ -198,14 +207,14 @@ impl Delivery {
                     self.ledger.retrying(&self.patience, move |ledger| ledger.done(seq)).await?;
                     failpoint::pass(failpoint::ENTRY_DONE);
                     self.metrics.confirmed(&entries);
-                    return Ok(());
+                    return Ok(promised);
                 }
                 // Bronze and quarantine take every event: a table that refuses one of theirs stops the pipeline.
                 Some((entry, AppendError::Rows(rows))) if entry.tier == Tier::Silver => {
                     let refused = refused.entry(seq).or_default();
                     match resolution {
                         Some(resolution) => self.withdraw(seq, entry, &rows, &resolution, refused).await?,
-                        None => self.replace(seq, entry, &rows, refused).await?,
+                        None => promised = Some(self.replace(seq, entry, &rows, refused).await?),
                     }
                 }
                 Some((entry, AppendError::Retryable(why))) => {

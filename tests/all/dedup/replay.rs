@@ -1,6 +1,6 @@
 //! Replays of quarantine keep to the keys of what is in silver.
 
-use super::swap::{BY_ATTRIBUTE, event, feed, silver, stages};
+use super::swap::{BY_ATTRIBUTE, event, feed, silver, stage, stages};
 use preflight_tests::handmade::Toy;
 use preflight_tests::swap::{Fed, Following};
 use rustix::process::Signal;
@@ -13,7 +13,7 @@ fn quarantined(more: &str, n: i64) -> (Following, Fed) {
     let mut fed = following.start();
     following.serves(&mut fed, 1);
     feed(&following, &mut fed, &[event("r", "e"), event("a", "e")], 2);
-    let lenient = following.stage(&Toy { version: "1.0.1", rejects: "", n, ..Toy::default() }.component());
+    let lenient = stage(&following, &Toy { version: "1.0.1", rejects: "", n, ..Toy::default() });
     following.promote(lenient, "1");
     following.serves(&mut fed, 2);
     assert_eq!((silver(&following), stages(&following)), (vec![1], vec![json!("TOY")]));
@@ -78,7 +78,7 @@ fn of_several_rows_of_one_key_the_first_is_accepted_and_claims_it() {
     let mut fed = following.start();
     following.serves(&mut fed, 1);
     feed(&following, &mut fed, &[event("r1", "e"), event("r2", "e"), event("r1", "e"), event("r3", "f")], 3);
-    let lenient = following.stage(&Toy { version: "1.0.1", rejects: "", ..Toy::default() }.component());
+    let lenient = stage(&following, &Toy { version: "1.0.1", rejects: "", ..Toy::default() });
     following.promote(lenient, "1");
     following.serves(&mut fed, 2);
     let report = replay(&following);

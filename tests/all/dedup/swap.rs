@@ -1,8 +1,9 @@
 //! Duplicates while the rules change.
 
 use super::Line;
+use preflight::digest::Digest;
 use preflight_tests::handmade::Toy;
-use preflight_tests::swap::{Fed, Following};
+use preflight_tests::swap::{FIXTURES, Fed, Following};
 use serde_json::Value;
 
 pub(super) const BY_ATTRIBUTE: &str = "[dedup]\nby = { attribute = \"event_id\" }\n";
@@ -10,6 +11,12 @@ pub(super) const BY_ATTRIBUTE: &str = "[dedup]\nby = { attribute = \"event_id\" 
 /// An event for a toy: its payload and its key.
 pub(super) fn event(payload: &str, key: &str) -> Line {
     Line::of(payload).attribute("event_id", key).attribute("event_version", "1")
+}
+
+/// Stages a toy with fixtures that it holds to.
+pub(super) fn stage(following: &Following, toy: &Toy) -> Digest {
+    let fixtures = FIXTURES.replace("\"n\": 1", &format!("\"n\": {}", toy.n));
+    following.stage_with(&toy.component(), &fixtures)
 }
 
 /// Feeds events and waits until so many rows are in silver and quarantine.
@@ -38,11 +45,11 @@ fn what_was_rejected_is_judged_again_by_another_rule() {
     let event_e = event("r", "e");
     feed(&following, &mut fed, &[event_e.clone(), event_e.clone(), event("a", "other")], 2);
     // Another build that rejects it as well: it is another word on it.
-    let strict = following.stage(&Toy { version: "1.0.1", ..Toy::default() }.component());
+    let strict = stage(&following, &Toy { version: "1.0.1", ..Toy::default() });
     following.promote(strict, "1");
     following.serves(&mut fed, 2);
     feed(&following, &mut fed, &[event_e.clone(), event_e.clone(), event("b", "another")], 4);
-    let lenient = following.stage(&Toy { version: "1.0.2", rejects: "", n: 2, ..Toy::default() }.component());
+    let lenient = stage(&following, &Toy { version: "1.0.2", rejects: "", n: 2, ..Toy::default() });
     following.promote(lenient, "1");
     following.serves(&mut fed, 3);
     feed(&following, &mut fed, &[event_e.clone(), event_e], 5);
@@ -59,7 +66,7 @@ fn what_was_accepted_stays_whatever_another_rule_would_make_of_it() {
     let mut fed = following.start();
     following.serves(&mut fed, 1);
     feed(&following, &mut fed, &[event("a", "e")], 1);
-    let other = following.stage(&Toy { version: "1.0.1", n: 2, rejects: "rx", ..Toy::default() }.component());
+    let other = stage(&following, &Toy { version: "1.0.1", n: 2, rejects: "rx", ..Toy::default() });
     following.promote(other, "1");
     following.serves(&mut fed, 2);
     let again = [event("a", "e"), event("b", "e"), event("x", "e"), event("c", "f")];
@@ -80,7 +87,7 @@ fn what_no_rule_serves_is_written_once_and_judged_once_there_is_one() {
     let of_version_2 = Line::of("a").attribute("event_id", "e").attribute("event_version", "2");
     let twice = [of_version_2.clone(), of_version_2];
     feed(&following, &mut fed, &[twice.as_slice(), &[event("a", "other")]].concat(), 2);
-    let digest = following.stage(&Toy { version: "1.0.1", ..Toy::default() }.component());
+    let digest = stage(&following, &Toy { version: "1.0.1", ..Toy::default() });
     following.promote(digest, "2");
     following.serves(&mut fed, 2);
     feed(&following, &mut fed, &twice, 3);

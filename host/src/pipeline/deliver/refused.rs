@@ -48,14 +48,14 @@ impl Delivery {
         Ok(())
     }
 
-    /// Takes refused rows out of an entry and promises their events to quarantine.
+    /// Takes refused rows out of an entry and promises their events to quarantine. Returns the commit that does so.
     pub(super) async fn replace(
         &self,
         seq: Seq,
         entry: &Entry,
         rows: &[(usize, String)],
         refused: &mut Tally,
-    ) -> Result<(), DeliverError> {
+    ) -> Result<Seq, DeliverError> {
         let originals = self.ledger.retrying(&self.patience, move |ledger| ledger.originals(seq)).await?;
         self.ensure_stream(Tier::Quarantine).await?;
         let plan = self.plan_for_open_quarantine().await?;
@@ -92,9 +92,9 @@ impl Delivery {
             let (kept, part, events, originals) = work.as_ref();
             ledger.replace(&Refused { seq, tier, kept, quarantine: part, events, originals })
         };
-        self.ledger.retrying(&self.patience, call).await?;
+        let promised = self.ledger.retrying(&self.patience, call).await?;
         failpoint::pass(failpoint::ENTRY_REPLACED);
-        Ok(())
+        Ok(promised)
     }
 
     /// The plan with the quarantine table that rows are bound to now. A stream that an earlier run opened keeps its
