@@ -91,10 +91,11 @@ impl Appender {
         let mut slot = slot.lock().await;
         // Taken out: a call that is given up in the middle leaves no connection with answers that nobody awaits.
         let mut connection = slot.take().filter(|connection| connection.layout == entry.layout);
-        let (mut done, mut there) = (0, false);
+        let (mut done, mut there, mut sent_before) = (0, false, false);
         while done < parts.len() {
             let left = &parts[done..];
             let open = connection.take().and_then(|mut open| open.is_open().then_some(open));
+            let reused = open.is_some();
             let mut used = match open {
                 Some(open) => open,
                 None => match Connection::open(&self.storage, &entry.stream, Arc::clone(&entry.layout)).await {
@@ -112,11 +113,14 @@ impl Appender {
                     done += number + 1;
                     there = true;
                 }
+                // Nobody may have used it for minutes: that it was closed meanwhile shows only now. Whether what was sent on it
+                // got through is not known, so what the next try finds there may be this call's.
+                Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => sent_before = true,
                 Err((number, problem)) => return Err(self.failed(entry, &left[number], problem).await),
             }
         }
         *slot = connection;
-        Ok(if there { Appended::AlreadyThere } else { Appended::Written })
+        Ok(if there && !sent_before { Appended::AlreadyThere } else { Appended::Written })
     }
 
     /// Sends some requests of an entry on a connection. Fails with the first that is not there afterwards, and why. Sets
