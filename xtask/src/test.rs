@@ -7,12 +7,13 @@ use anyhow::{Context, Result};
 
 use crate::project::Project;
 use crate::totals::{Reader, Totals};
-use crate::{SetupError, bigquery, exec, prerequisites, rules};
+use crate::{SetupError, bigquery, exec, prerequisites, pubsub, rules};
 
 /// Runs the command.
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
     let filter = parse(arguments)?;
     let python = prerequisites::check()?.python;
+    pubsub::ensure()?;
     bigquery::ensure(&python)?;
     rules::ensure(project)?;
 

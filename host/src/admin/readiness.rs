@@ -1,6 +1,6 @@
 //! Whether the pipelines are ready, and why not: a decision on what they say of themselves.
 
-use crate::telemetry::status::{Now, State};
+use crate::telemetry::status::{Now, Side, State};
 use serde::Serialize;
 
 /// The answer of `/readyz`.
@@ -31,7 +31,11 @@ pub(super) fn of<'a>(pipelines: impl IntoIterator<Item = (&'a str, Now)>) -> Rea
             State::Running | State::Stopping => {}
         }
         if let Some(failing) = now.trouble() {
-            reasons.push(remark(format!("rows cannot be written since {}: {}", failing.since, failing.why)));
+            let what = match failing.side {
+                Side::Writing => "rows cannot be written",
+                Side::Reading => "no events come",
+            };
+            reasons.push(remark(format!("{what} since {}: {}", failing.since, failing.why)));
         }
         let worker = now.worker;
         if let Some(refused) = worker.refused {
@@ -71,15 +75,23 @@ mod tests {
 
     #[test]
     fn one_that_has_not_started_has_ended_or_cannot_write_is_not() {
-        let failing = Failing { since: "T".into(), why: "silver: locked".into() };
-        let failing = Now { failing: [(0, failing)].into(), ..now(State::Running) };
-        let readiness = of([("a", now(State::Starting)), ("b", now(State::Ended)), ("c", failing)]);
+        let failing = |side, why: &str| {
+            let failing = Failing { side, since: "T".into(), why: why.into() };
+            Now { failing: [(0, failing)].into(), ..now(State::Running) }
+        };
+        let readiness = of([
+            ("a", now(State::Starting)),
+            ("b", now(State::Ended)),
+            ("c", failing(Side::Writing, "silver: locked")),
+            ("d", failing(Side::Reading, "no network")),
+        ]);
         let reasons: Vec<(&str, &str)> =
             readiness.reasons.iter().map(|remark| (remark.pipeline.as_str(), remark.reason.as_str())).collect();
         let expected = [
             ("a", "it has not started yet"),
             ("b", "it has ended"),
             ("c", "rows cannot be written since T: silver: locked"),
+            ("d", "no events come since T: no network"),
         ];
         assert_eq!((readiness.ready, reasons.as_slice()), (false, expected.as_slice()));
     }

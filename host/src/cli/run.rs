@@ -2,7 +2,7 @@
 
 use super::{Ended, PipelineArgs, output};
 use crate::admin::Endpoints;
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, SourceConfig};
 use crate::pipeline::{Options, Report, RunError, Stop, refusals, run as run_pipeline};
 use crate::telemetry::progress::Bar;
 use crate::telemetry::status::{Board, State};
@@ -43,6 +43,12 @@ pub(super) fn run(args: &RunArgs) -> Ended {
     if let Some(name) = repeated_name(&configs) {
         return Ended::Refused(anyhow!(
             "two of the pipelines are named {name}: the log and the metrics could not tell them apart"
+        ));
+    }
+    if let Some(subscription) = repeated_subscription(&configs) {
+        return Ended::Refused(anyhow!(
+            "source.pubsub.subscription: two of the pipelines pull from {subscription}: each message would go to only one of them. \
+             Give each a subscription of its own"
         ));
     }
     // Of several pipelines none begins while another would be refused.
@@ -100,6 +106,16 @@ pub(super) fn run(args: &RunArgs) -> Ended {
 fn repeated_name(configs: &[(Config, Layers)]) -> Option<&str> {
     let mut names = BTreeSet::new();
     configs.iter().map(|(config, _)| config.name.as_str()).find(|name| !names.insert(*name))
+}
+
+/// A subscription that a second pipeline has, too.
+fn repeated_subscription(configs: &[(Config, Layers)]) -> Option<&str> {
+    let mut subscriptions = BTreeSet::new();
+    let all = configs.iter().filter_map(|(config, _)| match &config.source {
+        SourceConfig::Pubsub(pubsub) => Some(pubsub.subscription.as_str()),
+        SourceConfig::File { .. } | SourceConfig::Stdin { .. } => None,
+    });
+    all.into_iter().find(|subscription| !subscriptions.insert(*subscription))
 }
 
 async fn one(config: &Config, options: &Options, bars: &MultiProgress) -> Result<Report, RunError> {
@@ -182,7 +198,12 @@ fn closing(config: &Config, report: &Report) -> String {
     }
     let table = output::counts(["tier", "table", "rows"], rows);
     let rate = report.events as f64 / report.seconds.max(0.001);
-    let stopped = if report.complete { "" } else { ", stopped before the end of the source" };
+    let stopped = match (&config.source, report.complete) {
+        (_, true) => "",
+        // It has no end.
+        (SourceConfig::Pubsub(_), false) => ", stopped",
+        (_, false) => ", stopped before the end of the source",
+    };
     let mut text = format!(
         "{}: {} events in {:.1} s ({rate:.0}/s){stopped}\n{table}\n",
         report.pipeline, report.events, report.seconds

@@ -113,7 +113,8 @@ impl<'a> Backoff<'a> {
             return false;
         }
         metrics.retried(what);
-        self.trouble.get_or_insert_with(|| status.trouble()).is(why);
+        let trouble = || if what == Retry::Source { status.no_events() } else { status.trouble() };
+        self.trouble.get_or_insert_with(trouble).is(why);
         tokio::time::sleep(self.pace.wait()).await;
         true
     }

@@ -55,11 +55,10 @@ impl JudgePool {
     /// of the parts, and none comes from a thread that has ended, of which its panic tells.
     pub fn submit<T: Send + 'static>(
         &self,
-        events: Vec<Event>,
+        events: Arc<Vec<Event>>,
         judge: impl Fn(&mut Judge, &Arc<Vec<Event>>, Range<usize>) -> T + Clone + Send + 'static,
     ) -> Vec<oneshot::Receiver<T>> {
         let size = events.len().div_ceil(self.threads.get()).max(SMALLEST);
-        let events = Arc::new(events);
         let mut results = Vec::new();
         for start in (0..events.len()).step_by(size) {
             let (reply, result) = oneshot::channel();

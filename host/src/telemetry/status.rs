@@ -24,9 +24,22 @@ pub enum State {
     Ended,
 }
 
-/// Something that fails and is tried again, so that rows wait to be written.
+/// What does not go on while something fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Rows wait to be written.
+    #[default]
+    Writing,
+    /// No events come.
+    Reading,
+}
+
+/// Something that fails and is tried again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Failing {
+    /// What does not go on.
+    pub side: Side,
     /// When it failed first, RFC 3339.
     pub since: String,
     /// Why it failed last.
@@ -115,13 +128,22 @@ impl Status {
         }
     }
 
-    /// Something failed and will be tried again: until what is returned is dropped it fails.
+    /// Writing something failed and will be tried again: until what is returned is dropped it fails.
     pub fn trouble(&self) -> Trouble {
+        self.fails(Side::Writing)
+    }
+
+    /// Getting events failed and will be tried again: until what is returned is dropped it fails.
+    pub fn no_events(&self) -> Trouble {
+        self.fails(Side::Reading)
+    }
+
+    fn fails(&self, side: Side) -> Trouble {
         let since = format_micros(self.at());
         let mut id = 0;
         self.change(|now| {
             id = now.failing.last_key_value().map_or(0, |(last, _)| last + 1);
-            now.failing.insert(id, Failing { since, why: String::new() });
+            now.failing.insert(id, Failing { side, since, why: String::new() });
         });
         Trouble { status: self.clone(), id }
     }
@@ -195,7 +217,7 @@ mod tests {
     fn what_fails_is_told_until_it_works_and_the_longest_first() {
         let status = Status::new("p", Arc::new(FixedClock(0)));
         let why = || status.now().trouble().map(|failing| failing.why.clone());
-        let (mut first, mut second) = (status.trouble(), status.trouble());
+        let (mut first, mut second) = (status.trouble(), status.no_events());
         first.is("locked".into());
         second.is("full".into());
         first.is("still locked".into());

@@ -16,7 +16,7 @@ pub mod sqlite;
 mod stored;
 
 pub use bigquery::BigQuery;
-pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns, resolution_columns};
+pub use columns::{HostColumn, HostTableColumn, PLAIN, Source, bronze_columns, quarantine_columns, resolution_columns};
 pub use contract::{StreamRows, Warehouse};
 pub use layout::{Encoding, Layout};
 pub use limit::Limit;

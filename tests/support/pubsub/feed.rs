@@ -1,10 +1,11 @@
 //! A topic with a subscription, of one test.
 
-use super::Emulator;
-use crate::Pipeline;
+use super::{Emulator, Front};
+use crate::{Pipeline, http};
 use google_cloud_auth::credentials::{Credentials, anonymous};
 use google_cloud_pubsub::client::{Publisher, SubscriptionAdmin, TopicAdmin};
 use google_cloud_pubsub::model::{Message, Subscription};
+use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -18,6 +19,7 @@ pub struct Feed {
     topic: String,
     subscription: String,
     publisher: Publisher,
+    front: Front,
 }
 
 impl Feed {
@@ -30,7 +32,7 @@ impl Feed {
     pub fn with(change: impl FnOnce(Subscription) -> Subscription) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime can be started");
         let endpoint = format!("http://{}", Emulator::shared().address);
         let topic = format!("{PROJECT}/topics/topic-{number}");
@@ -41,7 +43,8 @@ impl Feed {
             let publisher = Publisher::builder(&topic).with_endpoint(&endpoint).with_credentials(nobody());
             publisher.set_delay_threshold(Duration::from_millis(5)).build().await.expect("an address of a publisher")
         });
-        let feed = Self { runtime, endpoint, topic, subscription, publisher };
+        let front = Front::start(runtime.handle(), &Emulator::shared().address);
+        let feed = Self { runtime, endpoint, topic, subscription, publisher, front };
         let wanted =
             Subscription::new().set_name(&feed.subscription).set_topic(&feed.topic).set_ack_deadline_seconds(10);
         feed.subscribe(change(wanted));
@@ -79,6 +82,23 @@ impl Feed {
         })
     }
 
+    /// Takes messages that are available now, at most so many, and gives them back at once. Returns their ids.
+    pub fn nack(&self, most: usize) -> Vec<String> {
+        let taken = self.ask("pull", &json!({ "returnImmediately": true, "maxMessages": most }));
+        let list = taken["receivedMessages"].as_array().cloned().unwrap_or_default();
+        let acks: Vec<&Value> = list.iter().map(|message| &message["ackId"]).collect();
+        if !acks.is_empty() {
+            self.ask("modifyAckDeadline", &json!({ "ackIds": acks, "ackDeadlineSeconds": 0 }));
+        }
+        list.iter().map(|message| message["message"]["messageId"].as_str().expect("an id").to_owned()).collect()
+    }
+
+    fn ask(&self, method: &str, body: &Value) -> Value {
+        let answer = http::post(&Emulator::shared().address, &format!("/v1/{}:{method}", self.subscription), body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
+    }
+
     /// Deletes the subscription.
     pub fn delete_subscription(&self) {
         let deleted = self.runtime.block_on(async {
@@ -90,7 +110,12 @@ impl Feed {
 
     /// Offvia's pipeline with both of its rules, from this subscription into SQLite.
     pub fn pipeline(&self) -> Pipeline {
-        self.pipeline_at(&Emulator::shared().address)
+        self.pipeline_at(&self.front.address())
+    }
+
+    /// What the workers of this feed pull through.
+    pub fn front(&self) -> &Front {
+        &self.front
     }
 
     /// The same with Pub/Sub at another address.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 pub const VARIABLE: &str = "PREFLIGHT_PUBSUB_EMULATOR";
 
 /// Where the jar lies in a Google Cloud SDK.
-const LIBRARY: &str = "platform/pubsub-emulator/lib";
+pub const LIBRARY: &str = "platform/pubsub-emulator/lib";
 
 /// The emulator's jar: where the variable says, else in a Google Cloud SDK.
 pub fn jar() -> Option<PathBuf> {

@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use crate::config::raw::{RawBatch, RawBigquery, RawPubsub};
-use crate::config::{BatchConfig, BigqueryConfig, PubsubConfig};
+use crate::config::{BatchConfig, BigqueryConfig, DedupConfig, PubsubConfig, SourceConfig};
 use crate::google::credentials::Identity;
 use crate::google::endpoint::Endpoint;
 use crate::warehouse::bigquery::MAX_ROW;
@@ -53,6 +53,18 @@ impl Check {
             endpoint,
             identity: identity?,
         })
+    }
+
+    /// What one worker knows, another on the same subscription does not: a redelivery may go to either.
+    pub(super) fn one_worker(&mut self, source: Option<&SourceConfig>, dedup: Option<&DedupConfig>) {
+        let Some(SourceConfig::Pubsub(PubsubConfig { workers, .. })) = source else { return };
+        if workers.get() > 1 && dedup.is_some() {
+            self.refuse::<()>(
+                "source.pubsub.workers",
+                "with [dedup] a subscription has one worker: of two events that are the same each could go to another. Give every \
+                 worker a subscription and a ledger of its own (`preflight provision --shards N`), or take [dedup] out",
+            );
+        }
     }
 
     pub(super) fn bigquery(&mut self, raw: RawBigquery) -> Option<BigqueryConfig> {

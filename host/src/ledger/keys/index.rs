@@ -16,6 +16,11 @@ pub(super) const SLOTS: u32 = 1 << SLOT;
 /// Bits of a key beside a slot.
 const PREFIX: u32 = 64 - SLOT;
 
+/// Bytes of a key in the index of a bucket that is full: its cell, and its part of a start.
+pub(super) const SEALED_BYTES: usize = 9;
+/// Bytes of a key in the index of the bucket that is filled, when its map has just grown.
+pub(super) const FILLING_BYTES: usize = 48;
+
 /// The index of the bucket that is filled.
 #[derive(Debug, Default)]
 pub(super) struct Filling(HashMap<Key, u32, BuildHasherDefault<First>>);

@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS key_buckets (
   dropped INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS key_pages (id INTEGER PRIMARY KEY NOT NULL, entries BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS commit_claims (seq INTEGER PRIMARY KEY NOT NULL, claims BLOB NOT NULL);
 ";
 
 /// What a leaf of the ledger's database holds without an overflow page, less what the record itself takes.

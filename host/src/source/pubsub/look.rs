@@ -183,3 +183,102 @@ fn parts(subscription: &str) -> (&str, &str) {
     let mut parts = subscription.split('/');
     (parts.nth(1).unwrap_or_default(), parts.nth(1).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::google::credentials::Identity;
+    use google_cloud_gax::error::rpc::Status;
+    use google_cloud_pubsub::model::{BigQueryConfig, CloudStorageConfig, DeadLetterPolicy, PushConfig, Subscription};
+    use std::num::NonZeroUsize;
+
+    fn subscription() -> Subscription {
+        Subscription::new()
+            .set_name("projects/p/subscriptions/s")
+            .set_topic("projects/p/topics/t")
+            .set_ack_deadline_seconds(60)
+    }
+
+    #[test]
+    fn what_a_subscription_is_stands_in_one_line() {
+        // An empty push configuration is what Pub/Sub answers for one that is pulled.
+        let found = Found::of(&subscription().set_push_config(PushConfig::new())).unwrap();
+        assert_eq!(
+            found.to_string(),
+            "projects/p/subscriptions/s of projects/p/topics/t, ack deadline 60 s, at-least-once delivery, no dead-letter policy"
+        );
+        assert_eq!(found.notes(), [""; 0]);
+        let policy = DeadLetterPolicy::new().set_dead_letter_topic("projects/p/topics/d").set_max_delivery_attempts(7);
+        let all = subscription()
+            .set_enable_exactly_once_delivery(true)
+            .set_enable_message_ordering(true)
+            .set_dead_letter_policy(policy);
+        let text = Found::of(&all).unwrap().to_string();
+        assert!(
+            text.ends_with(
+                "exactly-once delivery, ordered by key, dead letters to projects/p/topics/d after 7 deliveries"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_an_operator_should_know_is_noted() {
+        let short = subscription().set_ack_deadline_seconds(10).set_topic(DELETED_TOPIC);
+        assert_eq!(Found::of(&short).unwrap().notes().len(), 1);
+        let notes = Found::of(&short.set_enable_exactly_once_delivery(true)).unwrap().notes();
+        assert!(notes[0].contains("deleted") && notes[1].contains("60 s is advised"), "{notes:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_pulled_is_refused_with_the_reason() {
+        for (subscription, reason) in [
+            (subscription().set_detached(true), "detached"),
+            (subscription().set_bigquery_config(BigQueryConfig::new().set_table("p.d.t")), "BigQuery table p.d.t"),
+            (subscription().set_cloud_storage_config(CloudStorageConfig::new().set_bucket("b")), "bucket b"),
+            (subscription().set_bigtable_config(model::BigtableConfig::new().set_table("t")), "Bigtable table t"),
+            (subscription().set_push_config(PushConfig::new().set_push_endpoint("https://h")), "pushes to https://h"),
+        ] {
+            let unfit = Found::of(&subscription).unwrap_err();
+            assert!(matches!(&unfit, Unfit::Gone(what) if what.contains(reason)), "{unfit}");
+        }
+    }
+
+    #[test]
+    fn a_lease_is_what_pubsub_takes_for_one() {
+        let lease = |seconds| Found::of(&subscription().set_ack_deadline_seconds(seconds)).unwrap().lease().as_secs();
+        assert_eq!([lease(0), lease(10), lease(60), lease(600), lease(6_000)], [10, 10, 60, 600, 600]);
+    }
+
+    #[test]
+    fn an_error_says_what_to_do_and_whether_it_may_pass() {
+        let config = PubsubConfig {
+            subscription: "projects/p/subscriptions/s".into(),
+            streams: NonZeroUsize::MIN,
+            workers: NonZeroUsize::MIN,
+            max_outstanding_messages: 1,
+            max_outstanding_bytes: 1,
+            endpoint: None,
+            identity: Identity::Anonymous,
+        };
+        let unfit =
+            |code| Unfit::from_error(&config, &Error::service(Status::default().set_code(code).set_message("why")));
+        let text = |unfit: Unfit, part: &str| assert!(unfit.to_string().contains(part), "{unfit}");
+        let missing = unfit(Code::NotFound);
+        assert!(matches!(missing, Unfit::Gone(_)));
+        text(missing.clone(), "preflight provision");
+        text(missing, "gcloud pubsub subscriptions create s --project=p");
+        let denied = unfit(Code::PermissionDenied);
+        assert!(matches!(denied, Unfit::Barred(_)));
+        text(denied, "roles/pubsub.subscriber");
+        text(unfit(Code::Unauthenticated), "gcloud auth application-default login");
+        assert!(matches!(unfit(Code::InvalidArgument), Unfit::Gone(_)));
+        for code in [Code::Unavailable, Code::FailedPrecondition, Code::Cancelled, Code::Unknown] {
+            let away = unfit(code);
+            assert!(matches!(away, Unfit::Away(_)), "{away}");
+            assert!(matches!(away.of(&config), SourceError::Pubsub { retryable: true, .. }));
+        }
+        assert!(matches!(unfit(Code::NotFound).of(&config), SourceError::Pubsub { retryable: false, .. }));
+        text(Unfit::from_error(&config, &Error::io("connection refused")), "cannot be reached");
+    }
+}

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// How long nothing comes before it is asked.
-const QUIET: Duration = Duration::from_secs(15);
+const QUIET: Duration = Duration::from_secs(10);
 /// Between questions while there is no answer.
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(5);

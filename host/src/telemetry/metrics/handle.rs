@@ -214,8 +214,12 @@ impl Metrics {
 
     /// Time since the newest event whose rows are durable was published; none before the first.
     pub fn publish_lag(&self) -> Option<f64> {
-        let newest = self.with_tally(|tally| tally.newest)?;
-        Some(seconds(self.0.clock.now().saturating_sub(newest)))
+        self.with_tally(|tally| tally.newest).map(|newest| self.seconds_since(newest))
+    }
+
+    /// Time since something happened.
+    pub(super) fn seconds_since(&self, time: Micros) -> f64 {
+        seconds(self.0.clock.now().saturating_sub(time))
     }
 }
 

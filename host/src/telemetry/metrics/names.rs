@@ -26,6 +26,34 @@ pub(super) const PUBLISH_LAG: Name = Name(
      Absent until there is one",
 );
 
+pub(super) const MESSAGES_RECEIVED: Name =
+    Name("preflight_messages_received", "Messages received of the subscription, those that came again included");
+pub(super) const MESSAGES_REDELIVERED: Name = Name(
+    "preflight_messages_redelivered",
+    "Messages received with a delivery attempt above 1; only a subscription with a dead-letter policy counts attempts",
+);
+pub(super) const MESSAGES_ACKED: Name =
+    Name("preflight_messages_acked", "Messages acknowledged, since all that came of them is durable");
+pub(super) const ACKS_UNCONFIRMED: Name = Name(
+    "preflight_acks_unconfirmed",
+    "Acks that an exactly-once subscription did not confirm: those messages may come again, and are recognised",
+);
+pub(super) const MESSAGES_NACKED: Name = Name(
+    "preflight_messages_nacked",
+    "Messages given back: the worker stopped, or what it had taken could not be finished",
+);
+pub(super) const STREAM_REOPENINGS: Name = Name(
+    "preflight_stream_reopenings",
+    "Streams that were opened again after a failure which the client does not retry, or since Pub/Sub answers again",
+);
+pub(super) const OUTSTANDING_MESSAGES: Name =
+    Name("preflight_outstanding_messages", "Messages held: received, and neither acknowledged nor given back");
+pub(super) const OUTSTANDING_BYTES: Name = Name("preflight_outstanding_bytes", "Size of the messages held");
+pub(super) const OLDEST_UNACKED: Name = Name(
+    "preflight_oldest_unacked_age_seconds",
+    "Time since the publish time of the oldest message held; 0 while none is. What waits in the subscription is not seen here",
+);
+
 pub(super) const EVENT_EVALUATION: Name = Name(
     "preflight_event_evaluation_seconds",
     "Time to route and judge one event and to encode its rows. One event in 64 is timed, each micro-batch's first \

@@ -3,6 +3,7 @@
 use super::handle::Metrics;
 use super::label::{self, Label};
 use super::names::{self, Name};
+use crate::source::Messages;
 use crate::telemetry::tally::{NO_VERSION, Tally};
 use crate::verdict::stage;
 use prometheus_client::collector::Collector;
@@ -10,7 +11,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEnc
 use prometheus_client::metrics::MetricType;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The pipelines of the process.
@@ -52,7 +53,8 @@ impl Collector for Scrape {
             let total = metrics.progress()?.total.load(Ordering::Relaxed);
             (total > 0).then(|| bytes(total))
         })?;
-        gauges(&mut encoder, &pipelines, names::PUBLISH_LAG, Metrics::publish_lag)
+        gauges(&mut encoder, &pipelines, names::PUBLISH_LAG, Metrics::publish_lag)?;
+        messages(&mut encoder, &pipelines)
     }
 }
 
@@ -85,6 +87,33 @@ fn gauges<V: EncodeGaugeValue>(
         }
     }
     Ok(())
+}
+
+/// What is counted of messages: of pipelines whose events come in messages.
+fn messages(encoder: &mut DescriptorEncoder<'_>, pipelines: &[Metrics]) -> fmt::Result {
+    let of = |metrics: &Metrics| metrics.progress()?.messages.clone();
+    let counters: [(Name, fn(&Messages) -> &AtomicU64); 6] = [
+        (names::MESSAGES_RECEIVED, |messages| &messages.received),
+        (names::MESSAGES_REDELIVERED, |messages| &messages.redelivered),
+        (names::MESSAGES_ACKED, |messages| &messages.acked),
+        (names::ACKS_UNCONFIRMED, |messages| &messages.unconfirmed),
+        (names::MESSAGES_NACKED, |messages| &messages.nacked),
+        (names::STREAM_REOPENINGS, |messages| &messages.reopened),
+    ];
+    for (name, counter) in counters {
+        let mut family = start(encoder, name, MetricType::Counter)?;
+        for metrics in pipelines {
+            if let Some(messages) = of(metrics) {
+                count(&mut family, &[own(metrics)], counter(&messages).load(Ordering::Relaxed))?;
+            }
+        }
+    }
+    let gauge = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    gauges(encoder, pipelines, names::OUTSTANDING_MESSAGES, |metrics| Some(gauge(of(metrics)?.held())))?;
+    gauges(encoder, pipelines, names::OUTSTANDING_BYTES, |metrics| Some(gauge(of(metrics)?.held_bytes())))?;
+    gauges(encoder, pipelines, names::OLDEST_UNACKED, |metrics| {
+        Some(of(metrics)?.oldest().map_or(0.0, |published| metrics.seconds_since(published)))
+    })
 }
 
 /// Every series of a version has the same labels: an accepted event's stage is empty.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rules::compare::Difference;
-use crate::source::Progress;
+use crate::source::{Messages, Progress};
 use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::time::FixedClock;
 use crate::verdict::{FaultCode, Rejection, stage};
@@ -86,7 +86,18 @@ fn rejected(tally: &mut Tally, version: Option<&str>, stage: &'static str, code:
 fn everything_that_is_counted_stands_in_the_text_as_open_metrics_wants_it() {
     let exposition = Exposition::default();
     let (one, two) = (metrics(&exposition, "one"), metrics(&exposition, "two"));
-    let progress = Arc::new(Progress::default());
+    let messages = Arc::new(Messages::default());
+    for (counter, value) in [
+        (&messages.received, 9),
+        (&messages.redelivered, 1),
+        (&messages.acked, 4),
+        (&messages.unconfirmed, 2),
+        (&messages.nacked, 3),
+        (&messages.reopened, 5),
+    ] {
+        counter.store(value, Ordering::Relaxed);
+    }
+    let progress = Arc::new(Progress { messages: Some(messages), ..Progress::default() });
     progress.bytes.store(40, Ordering::Relaxed);
     one.reading(Arc::clone(&progress));
     let mut tally = Tally::default();
@@ -123,6 +134,15 @@ fn everything_that_is_counted_stands_in_the_text_as_open_metrics_wants_it() {
         (r#"preflight_recovered_faults_total{pipeline="one"}"#, "0"),
         (r#"preflight_source_read_bytes{pipeline="one"}"#, "40"),
         (r#"preflight_publish_lag_seconds{pipeline="one"}"#, "2.5"),
+        (r#"preflight_messages_received_total{pipeline="one"}"#, "9"),
+        (r#"preflight_messages_redelivered_total{pipeline="one"}"#, "1"),
+        (r#"preflight_messages_acked_total{pipeline="one"}"#, "4"),
+        (r#"preflight_acks_unconfirmed_total{pipeline="one"}"#, "2"),
+        (r#"preflight_messages_nacked_total{pipeline="one"}"#, "3"),
+        (r#"preflight_stream_reopenings_total{pipeline="one"}"#, "5"),
+        (r#"preflight_outstanding_messages{pipeline="one"}"#, "0"),
+        (r#"preflight_outstanding_bytes{pipeline="one"}"#, "0"),
+        (r#"preflight_oldest_unacked_age_seconds{pipeline="one"}"#, "0.0"),
         (r#"preflight_batch_events_count{pipeline="one"}"#, "1"),
         (r#"preflight_batch_evaluation_seconds_count{pipeline="one"}"#, "1"),
         (r#"preflight_event_evaluation_seconds_count{pipeline="one"}"#, "1"),

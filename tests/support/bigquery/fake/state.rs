@@ -71,6 +71,8 @@ pub enum FinalizeAgain {
 /// All of it.
 #[derive(Default)]
 pub(super) struct State {
+    /// The locations of datasets that were made, by their path, `projects/…/datasets/…`.
+    pub(super) datasets: BTreeMap<String, String>,
     /// Tables by their path, `projects/…/datasets/…/tables/…`.
     pub(super) tables: BTreeMap<String, Table>,
     /// Streams by their path. Those that were forgotten are not here.
