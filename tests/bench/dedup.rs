@@ -27,7 +27,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Result<()> {
         if run.next > last {
             rates.push(COMMIT as f64 / took.as_secs_f64());
         }
-        if run.next % (50 * COMMIT) == 0 {
+        if run.next.is_multiple_of(50 * COMMIT) {
             let started = Instant::now();
             ledger.commit(&[], &Frames::default(), None, &run.additions())?;
             plain.push(started.elapsed().as_secs_f64() * 1e3);

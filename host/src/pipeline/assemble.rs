@@ -248,7 +248,7 @@ fn host_row(
     context: &Context<'_>,
 ) -> Result<(), usize> {
     rows.push(index, limit, |bytes| {
-        table.layout.encode(bytes, table.columns.iter().map(|column| context.value(*column)))
+        table.layout.encode(bytes, table.columns.iter().map(|column| context.value(*column)));
     })
 }
 

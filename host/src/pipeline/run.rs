@@ -227,13 +227,14 @@ async fn drive(
         }
     };
     drop(commits);
-    let delivered = match &outcome {
-        Err(RunError::NotDrained(_)) => Ok(()),
-        _ => tokio::select! {
+    let delivered = if let Err(RunError::NotDrained(_)) = &outcome {
+        Ok(())
+    } else {
+        tokio::select! {
             biased;
             delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
             () = &mut drained => Err(RunError::NotDrained(drain_timeout)),
-        },
+        }
     };
     // What is held is given back.
     delivering.abort();

@@ -53,6 +53,7 @@ impl JudgePool {
 
     /// Hands a micro-batch to the threads at once. `judge` is called with each part of it; the results come in the order
     /// of the parts, and none comes from a thread that has ended, of which its panic tells.
+    #[expect(clippy::needless_pass_by_value, reason = "each part has its own share of it")]
     pub fn submit<T: Send + 'static>(
         &self,
         events: Arc<Vec<Event>>,

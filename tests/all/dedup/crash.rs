@@ -15,7 +15,7 @@ fn lines() -> Vec<Line> {
         .map(|_| {
             let key = random.u32(0..60);
             let id = if random.u32(0..10) == 0 { format!("BK-{key}-other") } else { format!("BK-{key}") };
-            let fare = if key % 5 == 0 { "\"-1\"" } else { "\"749.50\"" };
+            let fare = if key.is_multiple_of(5) { "\"-1\"" } else { "\"749.50\"" };
             Line::of(Booking::v1(&id).with("fare", fare).json()).attribute("event_id", &key.to_string())
         })
         .collect()

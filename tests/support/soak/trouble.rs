@@ -67,7 +67,9 @@ impl Trouble<'_> {
         run.finish();
         self.report.kills += 1;
         if forget_streams {
-            TABLES.map(|table| self.fake.expire_streams(table));
+            for table in TABLES {
+                self.fake.expire_streams(table);
+            }
             self.report.forgotten_streams += 1;
         }
         Ok(())

@@ -76,6 +76,7 @@ pub(super) fn cell(key: &Key, slot: u32) -> u64 {
 
 impl Sealed {
     /// The index of these keys.
+    #[expect(clippy::cast_possible_truncation, reason = "a shifted cell has few bits")]
     pub(super) fn new(mut cells: Vec<u64>) -> Self {
         // About eight cells to a start.
         let bits = cells.len().max(1).ilog2().saturating_sub(3).clamp(1, PREFIX);
@@ -92,6 +93,7 @@ impl Sealed {
     }
 
     /// Where a key may be, the last place first.
+    #[expect(clippy::cast_possible_truncation, reason = "a shifted prefix and a slot have few bits")]
     pub(super) fn slots(&self, key: &Key) -> impl Iterator<Item = u32> {
         let prefix = key.prefix();
         let at = (prefix >> self.shift) as usize;

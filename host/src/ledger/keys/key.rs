@@ -84,7 +84,9 @@ mod tests {
 
     fn key(what: &str, list: &[&str]) -> Key {
         let mut parts = Parts::of(what);
-        list.iter().for_each(|part| parts.add(part.as_bytes()));
+        for part in list {
+            parts.add(part.as_bytes());
+        }
         parts.key()
     }
 

@@ -235,6 +235,7 @@ pub(super) fn done(connection: &Connection, seq: Seq) -> Result<(), LedgerError>
 }
 
 /// The low half of a commit's number tells claims of one key apart.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low half is wanted")]
 fn short(seq: Seq) -> [u8; 4] {
     (seq as u32).to_le_bytes()
 }

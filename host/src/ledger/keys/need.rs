@@ -32,6 +32,11 @@ impl KeyNeed {
         (CLAIM, index::SEALED_BYTES)
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is above zero, and cut at the most there can be"
+    )]
     fn of(rate: f64, horizon: Duration, width: usize) -> Self {
         // A bucket is kept as long as its last key.
         let longest = horizon.as_secs_f64() * (1.0 + 1.0 / f64::from(SLICES));

@@ -41,6 +41,7 @@ pub(super) struct Bucket {
 }
 
 /// Entries that one page holds.
+#[expect(clippy::cast_possible_truncation, reason = "a page is small")]
 pub(super) const fn per_page(width: usize) -> u32 {
     (PAGE / width) as u32
 }

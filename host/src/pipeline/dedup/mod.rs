@@ -67,10 +67,11 @@ impl Dedup {
 
     /// What the ledger has to keep for it.
     pub fn retention(&self) -> Retention {
-        let claims = self.0.duplicates.as_ref().map(|dedup| match self.0.bounded {
-            true => Horizon::Run,
-            false => Horizon::For(dedup.horizon),
-        });
+        let claims = self
+            .0
+            .duplicates
+            .as_ref()
+            .map(|dedup| if self.0.bounded { Horizon::Run } else { Horizon::For(dedup.horizon) });
         Retention { ids: self.0.redeliveries.then_some(REDELIVERY_HORIZON), claims }
     }
 

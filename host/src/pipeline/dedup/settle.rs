@@ -76,9 +76,10 @@ impl Dedup {
             let repeats = decisions.repeats(&facts);
             let (keys, ran) = (repeats.iter().map(|(_, key)| *key).collect::<Vec<Key>>(), self.ran());
             let call = move |ledger: &mut Ledger| ledger.claims(&keys, ran);
-            let found = match repeats.is_empty() {
-                true => Vec::new(),
-                false => delivery.ledger.retrying(&delivery.patience, call).await?,
+            let found = if repeats.is_empty() {
+                Vec::new()
+            } else {
+                delivery.ledger.retrying(&delivery.patience, call).await?
             };
             settled.seen.repeats =
                 decisions.drop_repeated(repeats, &found.iter().map(Option::is_some).collect::<Vec<_>>());

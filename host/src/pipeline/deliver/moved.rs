@@ -98,12 +98,12 @@ impl Delivery {
             let found = retrying(&self.patience, || self.warehouse.present(table, column, ids.clone())).await?;
             // The rows of one request are there or not; an entry may have been more than one.
             let there = ids.iter().take_while(|id| found.contains(*id)).count();
-            match written {
-                Some(_) if !found.is_empty() => return Err(gone(UNKNOWN)),
-                _ if ids[there..].iter().any(|id| found.contains(id)) => return Err(gone(UNKNOWN)),
-                Some(_) => {}
-                None if there < ids.len() => written = Some(entry.first_offset + there as u64),
-                None => {}
+            let behind_a_gap = ids[there..].iter().any(|id| found.contains(id));
+            if behind_a_gap || written.is_some() && !found.is_empty() {
+                return Err(gone(UNKNOWN));
+            }
+            if written.is_none() && there < ids.len() {
+                written = Some(entry.first_offset + there as u64);
             }
         }
         Ok(written.unwrap_or(stream.next_offset))

@@ -91,7 +91,7 @@ impl Appender {
         let mut slot = slot.lock().await;
         // Taken out: a call that is given up in the middle leaves no connection with answers that nobody awaits.
         let mut connection = slot.take().filter(|connection| connection.layout == entry.layout);
-        let (mut done, mut there, mut sent_before) = (0, false, false);
+        let (mut done, mut there, mut resent) = (0, false, false);
         while done < parts.len() {
             let left = &parts[done..];
             let open = connection.take().and_then(|mut open| open.is_open().then_some(open));
@@ -113,14 +113,14 @@ impl Appender {
                     done += number + 1;
                     there = true;
                 }
-                // Nobody may have used it for minutes: that it was closed meanwhile shows only now. Whether what was sent on it
-                // got through is not known, so what the next try finds there may be this call's.
-                Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => sent_before = true,
+                // Nobody may have used it for minutes: that it was closed meanwhile shows only now.
+                // What is sent again may be there by the first send, which is this call's own.
+                Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => resent = true,
                 Err((number, problem)) => return Err(self.failed(entry, &left[number], problem).await),
             }
         }
         *slot = connection;
-        Ok(if there && !sent_before { Appended::AlreadyThere } else { Appended::Written })
+        Ok(if there && !resent { Appended::AlreadyThere } else { Appended::Written })
     }
 
     /// Sends some requests of an entry on a connection. Fails with the first that is not there afterwards, and why. Sets

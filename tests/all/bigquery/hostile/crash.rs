@@ -78,7 +78,9 @@ fn killed_while_it_looks_for_the_rows_of_a_lost_stream_a_worker_ends_exact() {
                 let fake = Fake::start();
                 let mut pipeline = fake.offvia(bookings::lines(EVENTS));
                 crash_at(&mut pipeline, before, 3);
-                super::TABLES.map(|table| fake.expire_streams(table));
+                for table in super::TABLES {
+                    fake.expire_streams(table);
+                }
                 crash_at(&mut pipeline, point, pass);
                 pipeline.run().expect(0);
                 expect_exact(&fake, EVENTS, &format!("{before}, then {point}={pass}"));
@@ -101,7 +103,9 @@ fn thirty_kills_in_a_row_end_exact() {
         if ended.was_killed() {
             kills += 1;
             if random.u8(..) < 60 {
-                super::TABLES.map(|table| fake.expire_streams(table));
+                for table in super::TABLES {
+                    fake.expire_streams(table);
+                }
             }
         } else {
             // It got to the end before it came to the point: the file grows, and the next run has work again.

@@ -90,7 +90,7 @@ fn a_column_that_is_added_is_written_from_then_on() {
     let pipeline = fed(&fake);
     let (run, mut stdin) = Running::start(&pipeline);
     let mut fed = 0;
-    let mut feed = |until: &dyn Fn(&Fake) -> bool| {
+    let mut more = |until: &dyn Fn(&Fake) -> bool| {
         while !until(&fake) {
             // A run that has ended says why below.
             if writeln!(stdin, "no json {fed}").is_err() {
@@ -100,15 +100,15 @@ fn a_column_that_is_added_is_written_from_then_on() {
             fake.wait_until("the row", |content| content.count(QUARANTINE) == fed);
         }
     };
-    feed(&|fake| fake.count(QUARANTINE) == 5);
+    more(&|fake| fake.count(QUARANTINE) == 5);
     fake.add_column(QUARANTINE, "error_code STRING", true);
     // The next answer tells of it; one of the next rows has it.
-    feed(&|fake| {
+    more(&|fake| {
         fake.content(|content| content.rows(QUARANTINE).last().is_some_and(|row| row.contains_key("error_code")))
     });
     drop(stdin);
     run.finish().expect(0);
     fake.content(|content| {
-        content.expect_each_once(QUARANTINE, "raw_payload", (0..fed).map(|n| format!("no json {n}")))
+        content.expect_each_once(QUARANTINE, "raw_payload", (0..fed).map(|n| format!("no json {n}")));
     });
 }

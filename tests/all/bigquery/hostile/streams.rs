@@ -61,7 +61,9 @@ fn what_is_undone_when_its_stream_is_forgotten_is_written_unless_it_is_there() {
         let fake = Fake::start();
         let pipeline = fake.offvia(bookings::lines(EVENTS));
         killed(&fake, &pipeline, fault.clone());
-        [BRONZE, SILVER, QUARANTINE].map(|table| fake.expire_streams(table));
+        for table in [BRONZE, SILVER, QUARANTINE] {
+            fake.expire_streams(table);
+        }
         pipeline.run().expect(0);
         expect_exact(&fake, EVENTS, &format!("{fault:?}"));
     }
@@ -74,7 +76,9 @@ fn what_is_undone_when_its_stream_was_finalized_is_written_unless_it_is_there() 
             let fake = Fake::start();
             let pipeline = fake.offvia(bookings::lines(EVENTS));
             killed(&fake, &pipeline, fault.clone());
-            [BRONZE, SILVER, QUARANTINE].map(|table| fake.someone_finalizes(&stream_of(&fake, table)));
+            for table in [BRONZE, SILVER, QUARANTINE] {
+                fake.someone_finalizes(&stream_of(&fake, table));
+            }
             fake.finalize_again(again);
             pipeline.run().expect(0);
             expect_exact(&fake, EVENTS, &format!("{again:?}, {fault:?}"));
