@@ -22,6 +22,7 @@ mod pubsub;
 mod quarantine;
 mod releases;
 mod sandbox;
+mod soak;
 mod source;
 mod swap;
 mod warehouse;

@@ -17,6 +17,7 @@ pub mod pubsub;
 pub mod rule_store;
 pub mod running;
 pub mod scenes;
+pub mod soak;
 pub mod swap;
 pub mod tables;
 

@@ -13,6 +13,7 @@ mod project;
 mod pubsub;
 mod report;
 mod rules;
+mod soak;
 mod test;
 mod totals;
 mod version;
@@ -76,6 +77,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--smoke] [--json FILE]",
         summary: "measure rules, pipeline and the Python baseline (FILE: target/bench/bench.json)",
         run: bench::run,
+    },
+    Command {
+        name: "soak",
+        arguments: "[--minutes N] [--seed N]",
+        summary: "kill workers and fail their warehouse at random for 5 minutes or N, and count every event in the end",
+        run: soak::run,
     },
 ];
 

@@ -225,7 +225,8 @@ async fn an_already_there_that_ends_the_call_counts_for_its_request_alone() {
     let entry = large(&target, &ids);
     let there = || Fault::After(Ending::Error(Refusal::new(Code::AlreadyExists, "it is there")));
     fake(&place).when(Call::Append).times(2, there());
-    assert_eq!(append(&target, &entry).await, Ok(Appended::Written));
+    // The last request was written by this call; but what is there in part before is no entry of this call alone.
+    assert_eq!(append(&target, &entry).await, Ok(Appended::AlreadyThere));
     fake(&place).content(|content| content.expect_each_once(&target.table, "id", &ids));
     fake(&place).when(Call::Append).times(3, Fault::Before(Ending::Error(Refusal::new(Code::AlreadyExists, "yes"))));
     assert_eq!(append(&target, &entry).await, Ok(Appended::AlreadyThere));

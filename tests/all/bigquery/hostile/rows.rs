@@ -21,7 +21,7 @@ fn refusing() -> Fake {
         let number = row["booking_id"].as_str()?.strip_prefix("BK-")?.parse().ok()?;
         is_refused(number).then(|| format!("booking {number} is not welcome"))
     };
-    fake.when(Call::Append).table(SILVER).always(Fault::Rows(Arc::new(test)));
+    fake.refuse_rows(SILVER, Arc::new(test));
     fake
 }
 
@@ -84,7 +84,6 @@ fn killed_while_rows_are_refused_a_worker_ends_exact() {
 fn rows_are_refused_while_answers_are_lost() {
     for seed in 0..3 {
         let fake = refusing();
-        // Rules come first; what they leave is at random.
         let faults = vec![Fault::Before(Ending::Reset), Fault::After(Ending::Reset)];
         fake.at_random(seed, 0.4, &[Call::Append, Call::Create, Call::Finalize], faults);
         fake.offvia(bookings::lines(EVENTS)).run().expect(0);

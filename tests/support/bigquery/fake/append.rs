@@ -181,7 +181,8 @@ impl Line {
             let table = state.table(path).map_err(|refusal| (refusal, true))?;
             let decoder = Decoder::new(&settled.descriptor, table, path, filled).map_err(|refusal| (refusal, false))?;
             let version = table.version;
-            check(&rows, &decoder, test).map_err(|refusal| (refusal, false))?;
+            let standing = state.refused_rows.iter().filter(|(refusing, _)| refusing == path).map(|(_, test)| test);
+            check(&rows, &decoder, standing.chain(test)).map_err(|refusal| (refusal, false))?;
             let updated = (settled.told != u64::MAX && settled.told != version).then(|| table.schema());
             settled.told = version;
             state.write(&stream, offset, rows, &Arc::new(decoder)).map_err(|refusal| (refusal, false))?;
@@ -205,12 +206,16 @@ impl Line {
 }
 
 /// Reads every row. One that is refused refuses all.
-fn check(rows: &[Vec<u8>], decoder: &Decoder, test: Option<&RowTest>) -> Result<(), Refusal> {
+fn check<'a>(
+    rows: &[Vec<u8>],
+    decoder: &Decoder,
+    tests: impl Iterator<Item = &'a RowTest> + Clone,
+) -> Result<(), Refusal> {
     let mut errors = Vec::new();
     for (index, row) in (0..).zip(rows) {
         let refused = match decoder.row(row) {
             Err(why) => Some(why),
-            Ok(row) => test.and_then(|test| test(&row)),
+            Ok(row) => tests.clone().find_map(|test| test(&row)),
         };
         if let Some(message) = refused {
             errors.push(RowError { index, code: row_error::RowErrorCode::FieldsError.into(), message });

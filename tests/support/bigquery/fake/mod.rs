@@ -174,6 +174,11 @@ impl Fake {
         self.shared.change(|state| state.finalize_again = what);
     }
 
+    /// From now on a table refuses rows for which the test gives a reason, whatever else goes wrong.
+    pub fn refuse_rows(&self, table: &str, test: RowTest) {
+        self.shared.change(|state| state.refused_rows.push((path_in(PROJECT, table), test)));
+    }
+
     /// Begins a rule: what goes wrong with a call.
     pub fn when(&self, call: Call) -> When<'_> {
         When::new(self, call)
@@ -205,13 +210,18 @@ impl Fake {
         self.content(|content| content.count(table))
     }
 
+    /// Waits until something is so, at most for so long. Says whether it came to be so.
+    pub fn wait_for(&self, limit: Duration, is_so: impl Fn(Content<'_>) -> bool) -> bool {
+        let state = self.shared.state();
+        let waited = self.shared.changed.wait_timeout_while(state, limit, |state| !is_so(Content(state)));
+        let (_state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        !waited.timed_out()
+    }
+
     /// Waits until something is so. Fails when that takes too long.
     #[track_caller]
     pub fn wait_until(&self, what: &str, is_so: impl Fn(Content<'_>) -> bool) {
-        let state = self.shared.state();
-        let waited = self.shared.changed.wait_timeout_while(state, PATIENCE, |state| !is_so(Content(state)));
-        let (_state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(!waited.timed_out(), "this never came: {what}");
+        assert!(self.wait_for(PATIENCE, is_so), "this never came: {what}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the fake knows: tables, streams, every row that got in, and every request for one.
 
 use super::decode::Decoder;
-use super::faults::Faults;
+use super::faults::{Faults, RowTest};
 use super::refusal::Refusal;
 use super::table::Table;
 use serde_json::{Map, Value};
@@ -80,6 +80,8 @@ pub(super) struct State {
     pub(super) written: Vec<Written>,
     pub(super) appends: Vec<Append>,
     pub(super) faults: Faults,
+    /// Rows that tables refuse, by the path of the table.
+    pub(super) refused_rows: Vec<(String, RowTest)>,
     pub(super) finalize_again: FinalizeAgain,
     pub(super) streams_made: u64,
 }
