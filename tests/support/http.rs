@@ -1,7 +1,7 @@
 //! A plain HTTP client: one request, one connection, and what came back.
 
 use serde_json::Value;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -57,13 +57,21 @@ pub fn request(address: &str, method: &str, path: &str) -> Answer {
     read(stream)
 }
 
+/// Reads an answer: as much as it says it has, else to the end of the connection, which not every server closes.
 #[track_caller]
-fn read(mut stream: TcpStream) -> Answer {
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("an answer is text, and ends");
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
+fn read(stream: TcpStream) -> Answer {
+    let mut stream = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        let read = stream.read_line(&mut head).expect("an answer begins with text");
+        assert!(read > 0, "no answer: {head:?}");
+    }
+    let head = head.trim_end().to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    let mut body = String::new();
+    stream.take(length.unwrap_or(u64::MAX)).read_to_string(&mut body).expect("an answer is text, and ends");
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("an answer has a status");
-    Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+    Answer { status, head, body }
 }
 
 /// POST of a JSON value.

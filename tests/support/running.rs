@@ -81,7 +81,10 @@ impl Running {
     #[track_caller]
     pub fn wait_patiently_until(&mut self, is_so: impl Fn() -> bool) {
         while !is_so() {
-            assert!(!self.has_ended(), "it ended before that");
+            if self.has_ended() {
+                self.seen.extend(self.log.iter().flat_map(|line| [line, "\n".into()]));
+                panic!("it ended before that:\n{}", self.seen);
+            }
             thread::sleep(BETWEEN_LOOKS);
         }
     }

@@ -46,7 +46,7 @@ pub struct SubscriptionSettings {
 
 impl SubscriptionSettings {
     /// The deadline of the seed's subscription.
-    pub const ACK_DEADLINE: Duration = Duration::from_secs(60);
+    pub const ACK_DEADLINE: Duration = Duration::from_mins(1);
 }
 
 impl Default for SubscriptionSettings {

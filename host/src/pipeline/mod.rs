@@ -16,6 +16,8 @@ pub mod dedup;
 pub mod deliver;
 pub mod error;
 pub mod evaluate;
+pub mod facts;
+pub mod keys;
 mod loading;
 pub mod options;
 pub mod plan;

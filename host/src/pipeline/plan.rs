@@ -3,6 +3,7 @@
 //! Rows are laid out for the table, not for a rule's manifest: rules of several event versions share one table and one
 //! stream. A column that no rule fills is left out of the rows, so the table's own default holds.
 
+use super::keys::RowKeys;
 use crate::config::{Config, Create, Problem, TierConfig, WarehouseConfig, key_path};
 use crate::digest::Digest;
 use crate::row::{Column, ColumnType};
@@ -32,6 +33,8 @@ pub struct Plan {
     pub source_name: String,
     /// What `pipeline` columns hold.
     pub pipeline: String,
+    /// Where rows have what dedup compares, by rule; none without dedup.
+    pub row_keys: BTreeMap<Digest, RowKeys>,
 }
 
 /// A table that the host fills alone.
@@ -80,6 +83,7 @@ pub fn plan(
     let quarantine =
         planner.host_table("quarantine", &config.quarantine, quarantine_columns(), resolution_columns(), &live);
     let silver = planner.silver(config, rules, &live);
+    let row_keys = planner.row_keys(config, rules);
     match (bronze, silver, quarantine) {
         (bronze, Some(silver), Some(quarantine)) if planner.problems.is_empty() => {
             let plan = Plan {
@@ -89,6 +93,7 @@ pub fn plan(
                 max_row: config.max_row,
                 source_name: config.source.name(),
                 pipeline: config.name.clone(),
+                row_keys,
             };
             Ok((plan, planner.new))
         }
@@ -302,6 +307,26 @@ impl Planner<'_> {
                 format!("rule {} does not produce column `{name}`, which is NOT NULL in silver{but}", rule.label);
             self.refuse(key, what);
         }
+    }
+
+    /// Where rows have what dedup compares. Refuses a rule that does not produce a column which is part of the key: its
+    /// events would be compared with nothing.
+    fn row_keys(&mut self, config: &Config, rules: &RuleSet) -> BTreeMap<Digest, RowKeys> {
+        let Some(dedup) = &config.dedup else { return BTreeMap::new() };
+        let mut keys = BTreeMap::new();
+        for (_, Served { rule, .. }) in rules.served() {
+            match RowKeys::new(&dedup.by, &rule.manifest) {
+                Ok(found) => {
+                    keys.insert(rule.digest, found);
+                }
+                Err(column) => {
+                    let what =
+                        format!("rule {} does not produce column `{column}`: a key needs it of every rule", rule.label);
+                    self.refuse("dedup.by.columns", what);
+                }
+            }
+        }
+        keys
     }
 
     /// Refuses host columns that the table cannot take.

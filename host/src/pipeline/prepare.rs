@@ -1,6 +1,7 @@
 //! Everything that can be refused is refused here, before the first event is read.
 
 use super::beside::differences;
+use super::dedup::Dedup;
 use super::loading;
 use super::plan::{Plan, plan};
 use crate::config::{Config, ConfigError, Problem, PubsubConfig, RulesFrom, SourceConfig};
@@ -74,6 +75,7 @@ pub(super) fn current_releases(config: &Config) -> Result<Option<Releases>, Conf
 /// The same for live tables that were read already, and for these releases of the store. The source is not looked for: a
 /// replay needs none.
 pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releases>) -> Result<Prepared, ConfigError> {
+    Dedup::refuse_absurd(config)?;
     let (sandbox, rules) = load_rules(config, releases)?;
     let (plan, new_tables) = plan_for(config, &rules, live)?;
     Ok(Prepared { sandbox, rules: Arc::new(rules), plan, new_tables, source: SourceFound::Bytes })

@@ -27,8 +27,9 @@ use crate::stop::Stop;
 use crate::telemetry::status::{State, Status};
 use crate::telemetry::tally::Tally;
 use crate::warehouse::{self, Warehouse};
-use futures::StreamExt;
+use futures::future::{Fuse, FusedFuture as _};
 use futures::stream::FuturesOrdered;
+use futures::{FutureExt as _, StreamExt};
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -46,7 +47,43 @@ const ACKS: usize = 16;
 
 /// Runs a pipeline until its source ends or it is asked to stop.
 pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError> {
-    let started = Instant::now();
+    let began = Instant::now();
+    let started = tokio::select! {
+        biased;
+        // Nothing was taken yet, and what is on its way is as after a crash: the next start goes on from the ledger.
+        () = options.stop.wait() => None,
+        started = start(config, options) => Some(started?),
+    };
+    let report = |tally: &Tally, resumed, complete| {
+        Report::new(&config.name, tally, config.bronze.is_some(), resumed, complete, began.elapsed())
+    };
+    let Some(Started { source, serving, delivery, dedup, resumed }) = started else {
+        return Ok(report(&Tally::default(), 0, false));
+    };
+    let requests = requests(config, &serving, &delivery, &dedup, options);
+    let driven = drive(source, &serving, &delivery, &dedup, config.drain_timeout, options).await;
+    let requested = requests.end().await;
+    serving.finish().await;
+    let (tally, complete) = driven?;
+    requested?;
+    if complete && dedup.ends_with_the_source() {
+        delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
+    }
+    Ok(report(&tally, resumed, complete))
+}
+
+/// A pipeline that is ready to read.
+struct Started {
+    source: source::Opened,
+    serving: Serving,
+    delivery: Delivery,
+    dedup: Dedup,
+    /// Commits of an earlier run that were sent.
+    resumed: u64,
+}
+
+/// Checks, opens everything, and sends what an earlier run had left.
+async fn start(config: &Config, options: &Options) -> Result<Started, RunError> {
     let patience = Patience::new(config.warehouse.give_up_after(), &options.metrics, &options.status);
     let live = match retrying(&patience, async || inspect(config)).await {
         // Another program holds it: that is no mistake in the pipeline file.
@@ -85,23 +122,18 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     }
     options.status.serves(rules.revision(), report::serving(&rules));
     let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
-    let requests = requests(config, &serving, &delivery, options);
-    let driven = drive(source, &serving, &delivery, &dedup, config.drain_timeout, options).await;
-    let requested = requests.end().await;
-    serving.finish().await;
-    let (tally, complete) = driven?;
-    requested?;
-    Ok(Report::new(&config.name, &tally, config.bronze.is_some(), resumed, complete, started.elapsed()))
+    Ok(Started { source, serving, delivery, dedup, resumed })
 }
 
 /// Takes requests to this worker as long as it runs.
-fn requests(config: &Config, serving: &Serving, delivery: &Delivery, options: &Options) -> Requests {
+fn requests(config: &Config, serving: &Serving, delivery: &Delivery, dedup: &Dedup, options: &Options) -> Requests {
     let server = Server {
         inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
         quarantine: Quarantine::of(config),
         evaluators: serving.evaluators(),
         context: serving.context(),
         delivery: delivery.clone(),
+        dedup: dedup.clone(),
         clock: Arc::clone(&options.clock),
     };
     server.start(options.stop.clone())
@@ -139,6 +171,7 @@ async fn drive(
     let stop_reading = Stop::default();
     let mut source = source.start(stop_reading.clone()).map_err(RunError::Thread)?;
     options.metrics.reading(Arc::clone(&source.progress));
+    dedup.reading(&source.progress);
     options.status.state(State::Running);
     let telling = source.trouble.take().map(|trouble| tokio::spawn(tell(trouble, options.status.clone())));
     let (commits, queue) = mpsc::channel::<Commit>(UNDELIVERED);
@@ -147,46 +180,61 @@ async fn drive(
     let (mut reading, mut stopping, mut cut_short) = (true, false, false);
     let mut source_error = None;
     let mut drained = pin!(drained(options.stop.clone(), drain_timeout));
-    let outcome = loop {
-        if !reading && judging.is_empty() {
-            break Ok(());
-        }
-        tokio::select! {
-            biased;
-            () = options.stop.wait(), if !stopping => {
-                stopping = true;
-                options.status.state(State::Stopping);
-                cut_short = reading;
-                stop_reading.request();
+    let outcome = {
+        // Both may have to wait for long; being asked to stop is noticed meanwhile.
+        let mut admitting = pin!(Fuse::terminated());
+        let mut committing = pin!(Fuse::terminated());
+        loop {
+            if !reading && judging.is_empty() && admitting.is_terminated() && committing.is_terminated() {
+                break Ok(());
             }
-            () = &mut drained => break Err(RunError::NotDrained(drain_timeout)),
-            Some(judged) = judging.next() => match commit(judged, delivery, dedup, &commits).await {
-                Ok(true) => {}
-                // Delivery has failed and says why below.
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
-            },
-            // Delivery has failed: without this a quiet source would keep it from being said.
-            () = commits.closed() => break Ok(()),
-            batch = source.batches.recv(), if reading && judging.len() < JUDGING => match batch {
-                Some(Ok(batch)) => match dedup.admit(batch, delivery).await {
-                    Ok(admitted) => judging.push_back(serving.submit(admitted)),
-                    Err(error) => break Err(error.into()),
-                },
-                Some(Err(error)) => {
-                    // What was read before is good, and is finished first.
-                    source_error = Some(error);
-                    reading = false;
+            tokio::select! {
+                biased;
+                () = options.stop.wait(), if !stopping => {
+                    stopping = true;
+                    options.status.state(State::Stopping);
+                    cut_short = reading;
+                    stop_reading.request();
                 }
-                None => reading = false,
-            },
+                () = &mut drained => break Err(RunError::NotDrained(drain_timeout)),
+                committed = &mut committing => match committed {
+                    Ok(true) => {}
+                    // Delivery has failed and says why below.
+                    Ok(false) => break Ok(()),
+                    Err(error) => break Err(error),
+                },
+                admitted = &mut admitting => match admitted {
+                    Ok(admitted) => judging.push_back(serving.submit(admitted)),
+                    Err(error) => break Err(RunError::from(error)),
+                },
+                // Delivery has failed: without this a quiet source would keep it from being said.
+                () = commits.closed() => break Ok(()),
+                Some(judged) = judging.next(), if committing.is_terminated() => {
+                    committing.set(commit(judged, delivery, dedup, &commits).fuse());
+                }
+                batch = source.batches.recv(), if reading && admitting.is_terminated() && judging.len() < JUDGING => {
+                    match batch {
+                        Some(Ok(batch)) => admitting.set(dedup.admit(batch, delivery).fuse()),
+                        Some(Err(error)) => {
+                            // What was read before is good, and is finished first.
+                            source_error = Some(error);
+                            reading = false;
+                        }
+                        None => reading = false,
+                    }
+                }
+            }
         }
     };
     drop(commits);
-    let delivered = tokio::select! {
-        biased;
-        delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
-        () = &mut drained => Err(RunError::NotDrained(drain_timeout)),
+    let delivered = if let Err(RunError::NotDrained(_)) = &outcome {
+        Ok(())
+    } else {
+        tokio::select! {
+            biased;
+            delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
+            () = &mut drained => Err(RunError::NotDrained(drain_timeout)),
+        }
     };
     // What is held is given back.
     delivering.abort();
@@ -241,7 +289,7 @@ async fn commit(
     // Bounded memory: nothing is committed that delivery has no room for.
     let Ok(room) = commits.reserve().await else { return Ok(false) };
     let committing_alone = dedup.committing().await;
-    let Settled { parts, originals, tally, seen, position, leases, submitted, revision } =
+    let Settled { parts, originals, tally, seen, position, leases, submitted, revision, .. } =
         dedup.settle(judged, delivery).await?;
     let events = tally.read;
     for part in parts.iter().filter(|part| !part.rows.is_empty()) {

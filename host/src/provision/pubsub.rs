@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_what_is_found() {
         let settings = SubscriptionSettings {
-            ack_deadline: Duration::from_secs(60),
+            ack_deadline: Duration::from_mins(1),
             retention: Some(Duration::from_hours(1)),
             retain_acked: true,
             ordering: true,

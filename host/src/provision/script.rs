@@ -19,7 +19,9 @@ pub fn script(pipeline: &str, wanted: &Wanted, worker: Option<&str>) -> String {
         grants.iter().filter(move |grant| grant.who == who && grant.on.contains("/subscriptions/") == on_subscriptions)
     };
     script.title("Who is who");
-    roles::identities(wanted, worker).iter().for_each(|line| script.line(line));
+    for line in &roles::identities(wanted, worker) {
+        script.line(line);
+    }
     script.grants(
         "Roles of whoever runs this; somebody who administers the project grants them",
         of(Who::Provisioner, false),

@@ -1,13 +1,14 @@
 //! Pub/Sub out of reach, and a warehouse that cannot be written: nothing is lost, and memory stays bounded.
 
 use super::{expect_each_once, figure, observed, wait_for_rows};
-use preflight_tests::pubsub::{Emulator, Feed, message};
+use preflight_tests::pubsub::{Feed, message};
 use preflight_tests::{Proxy, Running, bookings, http};
+use tonic::Code;
 
 /// A worker whose network is disturbed in the middle of things, and heals.
 fn disturbed(disturb: impl Fn(&Proxy)) {
     let feed = Feed::new();
-    let network = Proxy::to(&Emulator::shared().address);
+    let network = Proxy::to(&feed.front().address());
     let mut ids = feed.publish(bookings::lines(500).lines().map(message));
     let pipeline = feed.pipeline_at(network.address()).set("admin.listen=127.0.0.1:0");
     let (mut run, _stdin) = Running::start(&pipeline);
@@ -63,4 +64,70 @@ fn a_warehouse_that_cannot_be_written_stops_the_pull_and_nothing_is_acked_meanwh
     assert!(outstanding() <= MOST, "{}", outstanding());
     run.stop().expect(0);
     expect_each_once(&pipeline, &ids);
+}
+
+/// Somebody takes a permission away, and gives it back.
+#[test]
+fn a_permission_that_is_taken_away_is_told_and_the_worker_goes_on_when_it_is_back() {
+    let feed = Feed::new();
+    let mut ids = feed.publish(bookings::lines(100).lines().map(message));
+    let pipeline = observed(&feed);
+    let (mut run, _stdin) = Running::start(&pipeline);
+    let admin = run.admin();
+    wait_for_rows(&mut run, &pipeline, 100);
+    feed.front().refuse_pulls(Some(Code::PermissionDenied));
+    run.wait_patiently_until(|| http::get(&admin, "/readyz").status == 503);
+    let reasons = http::get(&admin, "/readyz").body;
+    assert!(reasons.contains("we may not use it") && reasons.contains("roles/pubsub.subscriber"), "{reasons}");
+    ids.extend(feed.publish(bookings::from(100, 100).lines().map(message)));
+    feed.front().refuse_pulls(None);
+    wait_for_rows(&mut run, &pipeline, 200);
+    run.wait_patiently_until(|| http::get(&admin, "/readyz").status == 200);
+    assert!(figure(&admin, "preflight_stream_reopenings_total") > 0);
+    run.stop().expect(0);
+    expect_each_once(&pipeline, &ids);
+}
+
+/// On a quiet topic nothing comes that shows it: it was not ready for ever.
+#[test]
+fn a_worker_on_a_quiet_topic_is_ready_again_when_its_streams_stay_open() {
+    let feed = Feed::new();
+    let pipeline = observed(&feed);
+    let (mut run, _stdin) = Running::start(&pipeline);
+    let admin = run.admin();
+    run.wait_patiently_until(|| http::get(&admin, "/readyz").status == 200);
+    feed.front().refuse_pulls(Some(Code::PermissionDenied));
+    run.wait_patiently_until(|| http::get(&admin, "/readyz").status == 503);
+    feed.front().refuse_pulls(None);
+    run.wait_patiently_until(|| http::get(&admin, "/readyz").status == 200);
+    run.stop().expect(0);
+}
+
+/// Rows are there, acks are not: the messages come again, are recognised, and acknowledged then.
+fn acks_fail(feed: &Feed, unconfirmed: u64) {
+    feed.front().refuse_acks(Some(Code::InvalidArgument));
+    let ids = feed.publish(bookings::lines(300).lines().map(message));
+    let pipeline = observed(feed);
+    let (mut run, _stdin) = Running::start(&pipeline);
+    let admin = run.admin();
+    wait_for_rows(&mut run, &pipeline, 300);
+    run.wait_patiently_until(|| figure(&admin, "preflight_acks_unconfirmed_total") >= unconfirmed);
+    assert_eq!(feed.front().log().acked.len(), 0);
+    feed.front().refuse_acks(None);
+    // Each again, when its lease has run out.
+    run.wait_patiently_until(|| feed.front().log().acked.len() >= 300);
+    assert!(figure(&admin, "preflight_messages_received_total") >= 600);
+    let report = run.stop().expect(0).json();
+    assert_eq!(report["events"], 300, "{report}");
+    expect_each_once(&pipeline, &ids);
+}
+
+#[test]
+fn messages_whose_acks_are_lost_come_again_and_have_their_rows_once() {
+    acks_fail(&Feed::new(), 0);
+}
+
+#[test]
+fn messages_whose_acks_an_exactly_once_subscription_refuses_come_again_and_have_their_rows_once() {
+    acks_fail(&Feed::with(|subscription| subscription.set_enable_exactly_once_delivery(true)), 300);
 }

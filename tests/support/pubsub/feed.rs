@@ -1,6 +1,6 @@
 //! A topic with a subscription, of one test.
 
-use super::Emulator;
+use super::{Emulator, Front};
 use crate::{Pipeline, http};
 use google_cloud_auth::credentials::{Credentials, anonymous};
 use google_cloud_pubsub::client::{Publisher, SubscriptionAdmin, TopicAdmin};
@@ -19,6 +19,7 @@ pub struct Feed {
     topic: String,
     subscription: String,
     publisher: Publisher,
+    front: Front,
 }
 
 impl Feed {
@@ -31,7 +32,7 @@ impl Feed {
     pub fn with(change: impl FnOnce(Subscription) -> Subscription) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.expect("a runtime can be started");
         let endpoint = format!("http://{}", Emulator::shared().address);
         let topic = format!("{PROJECT}/topics/topic-{number}");
@@ -42,7 +43,8 @@ impl Feed {
             let publisher = Publisher::builder(&topic).with_endpoint(&endpoint).with_credentials(nobody());
             publisher.set_delay_threshold(Duration::from_millis(5)).build().await.expect("an address of a publisher")
         });
-        let feed = Self { runtime, endpoint, topic, subscription, publisher };
+        let front = Front::start(runtime.handle(), &Emulator::shared().address);
+        let feed = Self { runtime, endpoint, topic, subscription, publisher, front };
         let wanted =
             Subscription::new().set_name(&feed.subscription).set_topic(&feed.topic).set_ack_deadline_seconds(10);
         feed.subscribe(change(wanted));
@@ -108,7 +110,12 @@ impl Feed {
 
     /// Offvia's pipeline with both of its rules, from this subscription into SQLite.
     pub fn pipeline(&self) -> Pipeline {
-        self.pipeline_at(&Emulator::shared().address)
+        self.pipeline_at(&self.front.address())
+    }
+
+    /// What the workers of this feed pull through.
+    pub fn front(&self) -> &Front {
+        &self.front
     }
 
     /// The same with Pub/Sub at another address.

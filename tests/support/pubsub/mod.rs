@@ -5,7 +5,10 @@
 
 mod emulator;
 mod feed;
+mod front;
 mod jar;
+mod wire;
 
 pub use emulator::Emulator;
 pub use feed::{Feed, message};
+pub use front::{Front, Log};

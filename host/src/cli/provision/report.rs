@@ -79,7 +79,7 @@ pub(super) fn text(config: &Config, done: &[Done], notes: &[String], overlays: &
         }
     }
     if counts.is_empty() {
-        counts = "nothing of it is on Google Cloud".to_owned();
+        counts.push_str("nothing of it is on Google Cloud");
     }
     line(&format!("{}: {counts}", config.name));
     text

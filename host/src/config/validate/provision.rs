@@ -21,6 +21,7 @@ const MEMBERS: [&str; 5] = ["serviceAccount", "user", "group", "principal", "pri
 
 impl Check {
     /// The projects of the subscription and of the warehouse complete the short names.
+    #[expect(clippy::unnecessary_wraps, reason = "it is the form of every check")]
     pub(super) fn provision(
         &mut self,
         raw: RawProvision,
@@ -103,6 +104,7 @@ impl Check {
     }
 
     /// The inner option is none where the names cannot be completed.
+    #[expect(clippy::option_option, reason = "absent, refused, or there")]
     fn dead_letter(
         &mut self,
         topic: Option<String>,

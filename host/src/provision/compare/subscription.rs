@@ -40,6 +40,7 @@ struct Differences<'a> {
 }
 
 impl Differences<'_> {
+    #[expect(clippy::unnecessary_wraps, reason = "a difference may have no remedy")]
     fn update(&self, flags: &str) -> Option<String> {
         Some(commands::update_subscription(self.wanted, flags))
     }
@@ -50,7 +51,7 @@ impl Differences<'_> {
     }
 
     /// What only another subscription can mend.
-    fn fixed(&mut self, what: String, blocks: bool) {
+    fn fixed(&mut self, what: &str, blocks: bool) {
         let what = format!("{what}: it stays as it is, make another subscription");
         self.all.push(Difference { what, remedy: None, blocks });
     }
@@ -60,10 +61,10 @@ impl Differences<'_> {
             && *topic != there.topic
         {
             let found = if there.topic == "_deleted-topic_" { "a topic that was deleted" } else { &there.topic };
-            self.fixed(format!("it is of {found}, not of {topic}"), true);
+            self.fixed(&format!("it is of {found}, not of {topic}"), true);
         }
         if there.detached {
-            self.fixed("it was detached from its topic, and gets no message".to_owned(), true);
+            self.fixed("it was detached from its topic, and gets no message", true);
         }
         if let Some(idle) = there.expires
             && self.tells_all
@@ -90,7 +91,7 @@ impl Differences<'_> {
     fn filter(&mut self, wanted: &str, there: &str) {
         if wanted != there {
             let shown = |filter: &str| if filter.is_empty() { "none".to_owned() } else { format!("{filter:?}") };
-            self.fixed(format!("its filter is {}, not {}", shown(there), shown(wanted)), true);
+            self.fixed(&format!("its filter is {}, not {}", shown(there), shown(wanted)), true);
         }
     }
 
@@ -122,7 +123,7 @@ impl Differences<'_> {
         }
         if wanted.ordering != there.ordering {
             let how = if there.ordering { "in the order" } else { "in no order" };
-            self.fixed(format!("it delivers messages of one ordering key {how} in which they were published"), false);
+            self.fixed(&format!("it delivers messages of one ordering key {how} in which they were published"), false);
         }
         if wanted.retry != there.retry {
             let shown = |retry: Option<Backoff>| {
@@ -277,7 +278,7 @@ mod tests {
             exactly_once: true,
             retain_acked: true,
             retention: Some(Duration::from_hours(24)),
-            retry: Some(Backoff { min: Duration::from_secs(1), max: Duration::from_secs(60) }),
+            retry: Some(Backoff { min: Duration::from_secs(1), max: Duration::from_mins(1) }),
             ..settings
         };
         let wanted = Subscription {

@@ -20,7 +20,7 @@ pub fn compare(
     }
     let mut differences = Vec::new();
     let mut missing = Vec::new();
-    for ours in wanted.columns.iter() {
+    for ours in &wanted.columns {
         let name = &ours.column.name;
         match there.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name)) {
             None if ours.standing == Standing::Known => {}
@@ -161,6 +161,7 @@ mod tests {
                 name: (*name).into(),
                 declared: (*declared).into(),
                 holds: kind.into_iter().collect(),
+                limit: None,
                 nullable: *nullable,
                 has_default: false,
             }

@@ -77,10 +77,15 @@ impl Subscription {
     }
 
     /// Starts pulling.
+    #[expect(
+        clippy::unnecessary_wraps,
+        clippy::needless_pass_by_value,
+        reason = "a source that reads a file starts so"
+    )]
     pub(super) fn start(self, settings: Settings, stop: Stop) -> std::io::Result<Running> {
         let Self { config, found, client } = self;
         let messages = Arc::new(Messages::default());
-        let (troubles, trouble) = Troubles::new();
+        let (troubles, trouble) = Troubles::new(&messages);
         let streams = config.streams.get();
         let (arriving, arrived) = mpsc::channel(streams);
         let (sender, batches) = mpsc::channel(READY);

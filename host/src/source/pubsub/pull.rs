@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::unconstrained;
+use tokio::time::{Instant, sleep_until};
 
 /// Messages that are handed on together, if so many have come.
 const TOGETHER: usize = 256;
@@ -33,6 +34,8 @@ const TOGETHER_BYTES: usize = 1 << 20;
 /// Between tries to open a stream.
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(10);
+/// A stream that failed before and has been open for so long is well, also if nothing comes of it.
+const SETTLED: Duration = Duration::from_secs(5);
 
 /// What came: messages in their order, or why nothing comes any more.
 pub(super) type Arrived = Result<Vec<(Event, Lease)>, SourceError>;
@@ -66,9 +69,10 @@ impl Puller {
     /// Pulls until the worker stops or the subscription is gone.
     pub async fn run(mut self) {
         let mut pace = Pace::new(FIRST, LONGEST);
+        let mut failing = false;
         loop {
             let mut stream = self.client.stream(&self.config, &self.found);
-            let over = self.pull(&mut stream, &mut pace).await;
+            let over = self.pull(&mut stream, &mut pace, &mut failing).await;
             self.close(stream);
             match over {
                 // Given back only now: before, it might have come again over this stream.
@@ -87,6 +91,7 @@ impl Puller {
                         let subscription = &self.config.subscription;
                         tracing::warn!(subscription, "a stream failed; opening it again: {error}");
                         self.trouble.is(format!("subscription {subscription}: {error}"));
+                        failing = true;
                         tokio::select! {
                             () = self.stop.wait() => return,
                             () = self.arriving.closed() => return,
@@ -100,7 +105,8 @@ impl Puller {
     }
 
     /// Takes what comes.
-    async fn pull(&mut self, stream: &mut MessageStream, pace: &mut Pace) -> Over {
+    async fn pull(&mut self, stream: &mut MessageStream, pace: &mut Pace, failing: &mut bool) -> Over {
+        let settled = Instant::now() + SETTLED;
         loop {
             let first = tokio::select! {
                 biased;
@@ -108,6 +114,10 @@ impl Puller {
                 () = self.arriving.closed() => return Over::Unwanted(Vec::new()),
                 Ok(()) = self.renewed.changed() => return Over::Renew,
                 first = stream.next() => first,
+                () = sleep_until(settled), if *failing => {
+                    self.is_well(pace, failing);
+                    continue;
+                }
             };
             let mut together = Vec::new();
             let mut failed = None;
@@ -128,8 +138,7 @@ impl Puller {
                 }
             }
             if !together.is_empty() {
-                pace.worked();
-                self.trouble.is_over();
+                self.is_well(pace, failing);
                 tokio::select! {
                     biased;
                     () = self.stop.wait() => return Over::Unwanted(together),
@@ -142,6 +151,13 @@ impl Puller {
             if let Some(over) = failed {
                 return over;
             }
+        }
+    }
+
+    fn is_well(&self, pace: &mut Pace, failing: &mut bool) {
+        pace.worked();
+        if std::mem::take(failing) {
+            self.trouble.is_over();
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is wrong at present, of several streams: told as one.
 
+use super::messages::Messages;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
@@ -10,6 +11,7 @@ pub(super) struct Troubles(Arc<Shared>);
 struct Shared {
     all: Mutex<BTreeMap<usize, String>>,
     told: watch::Sender<Option<String>>,
+    messages: Arc<Messages>,
 }
 
 /// What one of them says.
@@ -19,10 +21,10 @@ pub(super) struct Trouble {
 }
 
 impl Troubles {
-    /// All is well. The receiver shows what the lowest number says.
-    pub fn new() -> (Self, watch::Receiver<Option<String>>) {
+    /// All is well. The receiver shows what the lowest number says; how long it lasts is counted.
+    pub fn new(messages: &Arc<Messages>) -> (Self, watch::Receiver<Option<String>>) {
         let (told, receiver) = watch::channel(None);
-        (Self(Arc::new(Shared { all: Mutex::default(), told })), receiver)
+        (Self(Arc::new(Shared { all: Mutex::default(), told, messages: Arc::clone(messages) })), receiver)
     }
 
     /// For one that may be in trouble.
@@ -46,6 +48,7 @@ impl Trouble {
         let mut all = self.shared.all.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut all);
         let now = all.values().next();
+        self.shared.messages.is_away(now.is_some());
         self.shared.told.send_if_modified(|told| {
             let changed = told.as_ref() != now;
             if changed {
@@ -68,7 +71,7 @@ mod tests {
 
     #[test]
     fn trouble_is_told_until_all_of_it_is_over() {
-        let (troubles, told) = Troubles::new();
+        let (troubles, told) = Troubles::new(&Arc::default());
         let (one, two) = (troubles.of(1), troubles.of(2));
         let now = || told.borrow().clone();
         two.is("no network".into());

@@ -85,6 +85,7 @@ pub fn add_columns_statement(table: &TableName, columns: &[Column]) -> String {
     format!("ALTER TABLE {}\n  {}", table.sql(), adds.join(",\n  "))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it becomes another error")]
 fn at(what: &str, failure: Failure) -> WarehouseError {
     WarehouseError { text: format!("{what}: {}", failure.text), retryable: failure.retryable }
 }
@@ -126,6 +127,7 @@ mod tests {
     use crate::row::ColumnType;
     use serde_json::{Value, json};
 
+    #[expect(clippy::needless_pass_by_value, reason = "it is made for the call")]
     fn of(more: Value) -> Shape {
         let mut table = json!({
             "tableReference": { "projectId": "p", "datasetId": "d", "tableId": "t" },

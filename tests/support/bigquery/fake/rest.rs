@@ -172,10 +172,9 @@ async fn carry_out(
         _ => (Some(run(state)), None),
     });
     match (answer, ending) {
-        (_, Some(Ending::Error(refusal))) => refused(&refusal),
+        (_, Some(Ending::Error(refusal))) | (Some(Err(refusal)), None) => refused(&refusal),
         (_, Some(Ending::Hang | Ending::Reset | Ending::Close)) | (None, None) => futures::future::pending().await,
         (Some(Ok(value)), None) => Json(value).into_response(),
-        (Some(Err(refusal)), None) => refused(&refusal),
     }
 }
 

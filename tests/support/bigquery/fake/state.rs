@@ -48,6 +48,8 @@ pub struct Append {
     pub offset: Option<u64>,
     /// How many rows.
     pub rows: usize,
+    /// How many bytes the request has.
+    pub bytes: usize,
     /// A digest of the rows: the same for the same bytes.
     pub digest: u64,
     /// Whether they got in now.

@@ -30,10 +30,8 @@ impl Publisher {
         self.runtime.block_on(async {
             let client = Client::builder(topic).with_endpoint(&self.endpoint).with_credentials(nobody());
             let client = client.build().await.context("cannot set up a publisher")?;
-            let sent: Vec<_> = payloads
-                .into_iter()
-                .map(|payload| client.publish(Message::new().set_data(Vec::from(payload.into()))))
-                .collect();
+            let sent: Vec<_> =
+                payloads.into_iter().map(|payload| client.publish(Message::new().set_data(payload.into()))).collect();
             client.flush().await;
             let mut ids = Vec::with_capacity(sent.len());
             for answer in sent {
