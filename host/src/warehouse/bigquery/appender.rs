@@ -112,6 +112,11 @@ impl Appender {
                 Err((number, Problem::Cause(cause))) if cause.meaning() == Meaning::AlreadyThere => done += number + 1,
                 // Nobody may have used it for minutes: that it was closed meanwhile shows only now.
                 Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => {}
+                // What is left of the entry is sent again, at other offsets: nothing of it as it was may come after that.
+                Err((number, problem @ Problem::Rows(_))) => {
+                    used.close(self.storage.timeout).await;
+                    return Err(self.failed(entry, &left[number], problem).await);
+                }
                 Err((number, problem)) => return Err(self.failed(entry, &left[number], problem).await),
             }
         }
