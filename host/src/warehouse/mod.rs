@@ -128,7 +128,8 @@ pub enum Appended {
     AlreadyThere,
 }
 
-/// Why an append did not write. None of its rows is in the table.
+/// Why an append did not write. Of a large entry, which BigQuery takes in several requests, the first rows may be in the table:
+/// they are recognised when the entry, or what is left of it, is sent again. Else none of its rows is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
     /// The table refuses these rows (index in the entry, why).

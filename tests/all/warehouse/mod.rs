@@ -1,8 +1,14 @@
-//! The contract of a warehouse: one suite, run against each that keeps it.
+//! The contract of a warehouse: one suite, run against each that keeps it. And what BigQuery alone can do to a writer.
 
 mod connecting;
 mod contract;
 mod credentials;
+mod errors;
+mod fakes;
 mod faults;
+mod measure;
+mod narrow;
 mod place;
+mod refused;
+mod schema;
 mod tables;

@@ -1,18 +1,14 @@
 //! Tables as the REST interface and the Storage Write interface tell of them.
 
+use super::fakes::fake;
 use super::place::{Place, ids};
 use preflight::row::{Column, ColumnType};
 use preflight::warehouse::{Limit, NewTable, StreamRows, bigquery, inspect};
+use preflight_tests::bigquery::Emulator;
 use preflight_tests::bigquery::fake::{Call, Ending, Fault, FinalizeAgain};
-use preflight_tests::bigquery::{Emulator, Fake};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tonic::Code;
-
-fn fake(place: &Place) -> &Fake {
-    let Place::Fake(fake) = place else { panic!("these faults are the fake's") };
-    fake
-}
 
 #[tokio::test]
 async fn columns_are_what_they_are_declared() {

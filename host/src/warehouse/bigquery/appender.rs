@@ -116,6 +116,11 @@ impl Appender {
                 // Nobody may have used it for minutes: that it was closed meanwhile shows only now.
                 // What is sent again may be there by the first send, which is this call's own.
                 Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => resent = true,
+                // What is left of the entry is sent again, at other offsets: nothing of it as it was may come after that.
+                Err((number, problem @ Problem::Rows(_))) => {
+                    used.close(self.storage.timeout).await;
+                    return Err(self.failed(entry, &left[number], problem).await);
+                }
                 Err((number, problem)) => return Err(self.failed(entry, &left[number], problem).await),
             }
         }

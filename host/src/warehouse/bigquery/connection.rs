@@ -23,7 +23,8 @@ pub(super) struct Connection {
     pub(super) described: bool,
     /// The newest schema of the table that an answer brought.
     pub(super) updated: Option<TableSchema>,
-    requests: mpsc::Sender<AppendRowsRequest>,
+    /// None once it is closed.
+    requests: Option<mpsc::Sender<AppendRowsRequest>>,
     answers: Answers,
 }
 
@@ -47,11 +48,11 @@ impl Connection {
     /// Prepares a connection for rows of a layout to a stream.
     pub(super) async fn open(storage: &Storage, stream: &str, layout: Arc<Layout>) -> Result<Self, Status> {
         let (requests, waiting) = mpsc::channel(WAITING);
-        let request = storage.request(ReceiverStream::new(waiting), "write_stream", stream).await?;
+        let request = storage.call(storage.request(ReceiverStream::new(waiting), "write_stream", stream)).await?;
         let mut client = storage.client();
         let opening = async move { client.append_rows(request).await.map(tonic::Response::into_inner) };
         let answers = Answers::Opening(opening.boxed());
-        Ok(Self { layout, described: false, updated: None, requests, answers })
+        Ok(Self { layout, described: false, updated: None, requests: Some(requests), answers })
     }
 
     /// Whether it can take more. The server ends a connection that nobody has used for ten minutes.
@@ -62,6 +63,14 @@ impl Connection {
         }
     }
 
+    /// Closes it, and waits until the other side has answered everything that is under way: what is not written by then never
+    /// is.
+    pub(super) async fn close(mut self, limit: Duration) {
+        self.requests = None;
+        let answered = async { while self.answers.next().await.is_ok() {} };
+        tokio::time::timeout(limit, answered).await.ok();
+    }
+
     /// Sends requests and gives each answer with its number to `each`, until that fails or all are answered. No answer
     /// may take longer than `limit`.
     pub(super) async fn exchange<E: From<Status>>(
@@ -70,10 +79,11 @@ impl Connection {
         limit: Duration,
         mut each: impl FnMut(usize, AppendRowsResponse) -> Result<(), E>,
     ) -> Result<(), (usize, E)> {
-        let (count, sender, answers) = (requests.len(), &self.requests, &mut self.answers);
+        let (count, sender, answers) = (requests.len(), self.requests.as_ref(), &mut self.answers);
         let sending = async {
             for request in requests {
                 // A connection that takes no more says why in its answers.
+                let Some(sender) = sender else { break };
                 if sender.send(request).await.is_err() {
                     break;
                 }
@@ -94,5 +104,32 @@ impl Connection {
             answered = &mut receiving => answered,
             () = &mut sending => unreachable!("it never ends"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Encoding;
+    use super::super::tokens::Tokens;
+    use super::*;
+    use crate::config::BigqueryConfig;
+    use crate::google::credentials::Identity;
+    use tonic::Code;
+
+    #[tokio::test]
+    async fn a_token_that_does_not_come_is_not_waited_for_for_ever() {
+        let config = BigqueryConfig {
+            project: "p".into(),
+            request_timeout: Duration::from_millis(50),
+            give_up_after: Duration::from_secs(60),
+            endpoint: None,
+            storage_endpoint: None,
+            identity: Identity::Anonymous,
+        };
+        let storage = Storage::new(&config, Tokens::silent()).unwrap();
+        let layout = Layout { table: "p.d.t".into(), columns: vec![], encoding: Encoding::Proto(vec![]) };
+        let opened = Connection::open(&storage, "s", Arc::new(layout)).await;
+        let status = opened.err().expect("there is no token");
+        assert_eq!((status.code(), status.message()), (Code::DeadlineExceeded, "no answer within 0.05 s"));
     }
 }

@@ -14,7 +14,7 @@ use tonic::{Code, Extensions, Request, Status};
 const GOOGLE: &str = "https://bigquerystorage.googleapis.com";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A connection on which a ping is not answered in time is dead, even if nobody says so.
-const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_EVERY: Duration = Duration::from_mins(1);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// An answer names each refused row of a request.
 const MAX_ANSWER: usize = 16 << 20;

@@ -102,6 +102,27 @@ mod tests {
         }
     }
 
+    /// Credentials whose token never comes.
+    #[derive(Debug)]
+    struct Silent;
+
+    impl CredentialsProvider for Silent {
+        async fn headers(&self, _: Extensions) -> Result<CacheableResource<HeaderMap>, CredentialsError> {
+            std::future::pending().await
+        }
+
+        async fn universe_domain(&self) -> Option<String> {
+            None
+        }
+    }
+
+    impl Tokens {
+        /// Tokens that are asked for in vain.
+        pub(in super::super) fn silent() -> Self {
+            Self::of(Arc::new(|| Ok(Credentials::from(Silent)))).unwrap()
+        }
+    }
+
     #[tokio::test]
     async fn a_refused_token_is_not_sent_again() {
         let looked = AtomicUsize::new(0);
