@@ -1,7 +1,7 @@
 //! From outcomes to rows: every check the table could make is made here, before a row is promised.
 
 use super::dedup::Fate;
-use super::plan::{HostTable, Plan};
+use super::plan::{HostTable, Plan, Silver};
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
 use crate::row::{Row, Value, ValueRef};
@@ -11,11 +11,11 @@ use crate::rules::{Manifest, Rule};
 use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::time::{DAY, Micros};
 use crate::verdict::{Rejection, Verdict, stage};
-use crate::warehouse::{HostColumn, RowSet, Source, Tier};
+use crate::warehouse::{Encoding, HostColumn, RowSet, Source, Tier};
 use std::borrow::Cow;
 
-/// BigQuery takes partitions from ten years back to one year ahead.
-const PARTITION_PAST: Micros = 3_652 * DAY;
+/// BigQuery takes partitions from ten years back to one year ahead, and counts the years as 365 days.
+const PARTITION_PAST: Micros = 3_650 * DAY;
 const PARTITION_AHEAD: Micros = 365 * DAY;
 
 /// Turns the outcomes of one part of a micro-batch into rows.
@@ -64,10 +64,7 @@ impl<'a> Assembler<'a> {
         let version = CountedVersion::new(judged.version, rule.is_some());
         let attributes = judged.event.attributes_json();
         if let Some(bronze) = &self.plan.bronze {
-            let context = self.context(judged, &attributes, None);
-            // No limit: bronze is written here only where it is not BigQuery's own subscription that does it.
-            let rows = &mut self.rows[Tier::Bronze as usize];
-            host_row(rows, judged.index, usize::MAX, bronze, &context).ok();
+            self.bronze(judged, bronze, &attributes);
             self.tally.bronze += 1;
         }
         let rejection = match (outcome, rule) {
@@ -88,6 +85,29 @@ impl<'a> Assembler<'a> {
         self.tally.of(version).reject(&rejection);
         self.quarantine(judged, &attributes, &rejection);
         Fate::rejected(&rejection)
+    }
+
+    /// Adds the raw event. SQLite takes it however large it is. For BigQuery it is cut where it does not fit a request: it is
+    /// whole where a BigQuery subscription writes it.
+    fn bronze(&mut self, judged: Judged<'_>, bronze: &HostTable, attributes: &str) {
+        let limit = match bronze.layout.encoding {
+            Encoding::Cells => usize::MAX,
+            Encoding::Proto(_) => self.plan.max_row,
+        };
+        let context = self.context(judged, attributes, None);
+        let rows = &mut self.rows[Tier::Bronze as usize];
+        let Err(size) = host_row(rows, judged.index, limit, bronze, &context) else { return };
+        let payload = &judged.event.payload;
+        let kept = &payload[..payload.len().min(KEPT)];
+        let (message_id, digest) = (&judged.event.message_id, Digest::of(payload));
+        tracing::warn!(
+            message_id,
+            "bronze keeps {} of {} payload bytes ({digest}) and no attributes: the row would have {size} bytes, the limit is {limit}",
+            kept.len(),
+            payload.len()
+        );
+        let context = Context { text: String::from_utf8_lossy(kept), bytes: kept, ..self.context(judged, "{}", None) };
+        host_row(&mut self.rows[Tier::Bronze as usize], judged.index, usize::MAX, bronze, &context).ok();
     }
 
     /// Adds the row of a rejected event.
@@ -163,9 +183,7 @@ impl<'a> Assembler<'a> {
             Source::Host(column) => context.value(column),
             Source::Null => ValueRef::Null,
         };
-        if let Some(index) = silver.partition {
-            partition_in_range(&silver.layout.columns[index], value(index), judged.event.received_time)?;
-        }
+        table_takes(silver, value, judged.event.received_time)?;
         let rows = &mut self.rows[Tier::Silver as usize];
         rows.push(judged.index, self.plan.max_row, |bytes| silver.layout.encode(bytes, (0..sources.len()).map(value)))
             .map_err(|size| {
@@ -230,19 +248,39 @@ fn sink(code: &'static str, reason: String) -> Rejection {
 
 /// What the host makes of an opinion: a row that the table would refuse is a rejection, whoever made the row.
 pub fn outcome(plan: &Plan, manifest: &Manifest, event: &Event, opinion: Opinion) -> Opinion {
-    let Some(column) = plan.silver.partition.map(|index| plan.silver.layout.columns[index].as_str()) else {
-        return opinion;
-    };
+    let silver = &plan.silver;
     match opinion {
         Ok(Verdict::Accept(row)) => {
-            let value = manifest.column(column).map_or(ValueRef::Null, |index| ValueRef::from(&row[index]));
-            Ok(match partition_in_range(column, value, event.received_time) {
+            let value = |index: usize| {
+                let column = manifest.column(&silver.layout.columns[index]);
+                column.map_or(ValueRef::Null, |index| ValueRef::from(&row[index]))
+            };
+            Ok(match table_takes(silver, value, event.received_time) {
                 Ok(()) => Verdict::Accept(row),
                 Err(rejection) => Verdict::Reject(rejection),
             })
         }
         other => other,
     }
+}
+
+/// Checks what the table says of its values: how wide they may be, and which days it has partitions for. `value` is that of a
+/// column of the layout.
+fn table_takes<'a>(
+    silver: &Silver,
+    value: impl Fn(usize) -> ValueRef<'a>,
+    received_time: Micros,
+) -> Result<(), Rejection> {
+    let columns = &silver.layout.columns;
+    if let Some(index) = silver.partition {
+        partition_in_range(&columns[index], value(index), received_time)?;
+    }
+    for (index, limit) in &silver.limits {
+        if let Some(why) = limit.broken_by(value(*index)) {
+            return Err(sink("value_too_wide", format!("`{}` {why}", columns[*index])));
+        }
+    }
+    Ok(())
 }
 
 fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) -> Result<(), Rejection> {
@@ -263,13 +301,54 @@ fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) 
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Silver;
     use super::*;
     use crate::row::{Column, ColumnType};
-    use crate::warehouse::{Encoding, Layout};
+    use crate::warehouse::{Layout, Limit};
     use bytes::Bytes;
     use std::collections::BTreeMap;
     use std::sync::Arc;
+
+    #[test]
+    fn a_raw_event_that_fits_no_request_is_cut_for_bigquery_only() {
+        let bronze = |encoding| HostTable {
+            layout: Arc::new(Layout { table: "t".into(), columns: vec!["data".into()], encoding }),
+            columns: vec![HostColumn::PayloadText],
+        };
+        let plan = |encoding| Plan {
+            bronze: Some(bronze(encoding)),
+            quarantine: bronze(Encoding::Cells),
+            silver: Silver {
+                layout: bronze(Encoding::Cells).layout,
+                message_id: None,
+                partition: None,
+                limits: vec![],
+                by_rule: BTreeMap::new(),
+            },
+            max_row: 2 * KEPT,
+            pipeline: String::new(),
+            source_name: String::new(),
+        };
+        let size_of = |encoding, payload: usize| {
+            let event = Event {
+                payload: Bytes::from(vec![b'x'; payload]),
+                attributes: vec![],
+                message_id: String::new(),
+                publish_time: 0,
+                received_time: 0,
+                ordering_key: None,
+                delivery_attempt: None,
+                refused: None,
+            };
+            let plan = plan(encoding);
+            let mut assembler = Assembler::new(&plan);
+            let judged = Judged { index: 0, event: &event, version: None, rule: None };
+            assembler.add(judged, None, Ok(Verdict::Ignore("not of interest".into())));
+            assembler.rows[Tier::Bronze as usize].row(0).len()
+        };
+        let proto = || Encoding::Proto(vec![ColumnType::Text]);
+        assert!(size_of(proto(), KEPT) > KEPT && size_of(proto(), 2 * KEPT) < KEPT + 10);
+        assert!(size_of(Encoding::Cells, 2 * KEPT) > 2 * KEPT);
+    }
 
     /// A rule that writes milliseconds where microseconds are meant accepts everything, and the table would take nothing of it.
     #[test]
@@ -288,6 +367,7 @@ mod tests {
                 layout: layout(&["n", "at"]),
                 message_id: None,
                 partition: Some(1),
+                limits: vec![],
                 by_rule: BTreeMap::new(),
             },
             max_row: 0,
@@ -320,5 +400,16 @@ mod tests {
         assert_eq!((rejection.stage.as_ref(), rejection.code.as_deref()), ("SINK_REJECTED", Some("partition_range")));
         plan.silver.partition = None;
         assert_eq!(of(&plan, 0), Verdict::Accept(vec![Value::Timestamp(0)]));
+        // A column that is narrower than its type.
+        let manifest = Manifest { columns: vec![Column::new("N", ColumnType::Numeric, true)], ..manifest.clone() };
+        let wide = |plan: &Plan, text: &str| {
+            let row = vec![Value::Numeric(text.into())];
+            outcome(plan, &manifest, &event, Ok(Verdict::Accept(row))).unwrap()
+        };
+        assert!(matches!(wide(&plan, "1.255"), Verdict::Accept(_)));
+        plan.silver.limits = vec![(0, Limit::Digits { before: 8, behind: 2 })];
+        assert!(matches!(wide(&plan, "1.25"), Verdict::Accept(_)));
+        let Verdict::Reject(rejection) = wide(&plan, "1.255") else { panic!("it would be rounded") };
+        assert_eq!((rejection.stage.as_ref(), rejection.code.as_deref()), ("SINK_REJECTED", Some("value_too_wide")));
     }
 }

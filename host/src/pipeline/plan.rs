@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::row::{Column, ColumnType};
 use crate::rules::{Manifest, Rule, RuleSet, Served};
 use crate::warehouse::{
-    Encoding, HostColumn, HostTableColumn, Layout, NewTable, Source, TableColumn, Tier, bronze_columns,
+    Encoding, HostColumn, HostTableColumn, Layout, Limit, NewTable, Source, TableColumn, Tier, bronze_columns,
     quarantine_columns, resolution_columns,
 };
 use std::collections::BTreeMap;
@@ -52,6 +52,8 @@ pub struct Silver {
     pub message_id: Option<String>,
     /// Index in the layout of the column that partitions the table.
     pub partition: Option<usize>,
+    /// Indexes in the layout of columns that are narrower than their type, and what they take.
+    pub limits: Vec<(usize, Limit)>,
     /// The value of each column, by rule.
     pub by_rule: BTreeMap<Digest, Vec<Source>>,
 }
@@ -140,6 +142,7 @@ impl Planner<'_> {
                 name: column.name.clone(),
                 declared: column.kind.to_string(),
                 holds: vec![column.kind],
+                limit: None,
                 nullable: column.nullable,
                 has_default: false,
             })
@@ -181,6 +184,10 @@ impl Planner<'_> {
                 continue;
             };
             self.fits(&key, column, ours.host.kind(), "the host");
+            if column.limit.is_some() {
+                let what = "which what the host writes may break: declare it without a limit";
+                self.refuse(&key, format!("column `{}` is declared {}, {what}", column.name, column.declared));
+            }
             if !column.nullable && ours.host.nullable() {
                 self.refuse(
                     &key,
@@ -230,6 +237,7 @@ impl Planner<'_> {
         }
         self.host_fits(&table, &silver.host_columns, &silver.tier.table);
         let mut layout = self.layout(&silver.tier.table);
+        let mut limits = Vec::new();
         let mut by_rule: BTreeMap<Digest, Vec<Source>> =
             rules.served().map(|(_, served)| (served.rule.digest, Vec::new())).collect();
         for column in &table {
@@ -250,6 +258,7 @@ impl Planner<'_> {
                     sources.push(source);
                 }
             }
+            limits.extend(column.limit.map(|limit| (layout.columns.len(), limit)));
             layout.add(column);
         }
         let partition = silver.tier.partition_by.as_ref().and_then(|name| {
@@ -258,7 +267,7 @@ impl Planner<'_> {
         });
         let ids = silver.host_columns.iter().find(|(_, host)| **host == HostColumn::MessageId);
         let message_id = ids.map(|(column, _)| column.clone());
-        Some(Silver { layout: Arc::new(layout), message_id, partition, by_rule })
+        Some(Silver { layout: Arc::new(layout), message_id, partition, limits, by_rule })
     }
 
     /// The columns of a new silver table: those of all rules, then the host's. A column that not every rule fills is

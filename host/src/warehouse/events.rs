@@ -238,8 +238,11 @@ pub enum EventsError {
         /// The database.
         path: String,
     },
-    /// Its rows have no numbers.
-    #[error("rows of table {0} have no numbers to call them by: it is a view or WITHOUT ROWID")]
+    /// Its rows have no numbers, nor what one could be made of.
+    #[error(
+        "rows of table {0} have nothing to call them by: in SQLite it is a view or WITHOUT ROWID, in BigQuery it lacks \
+         source_message_id or received_timestamp"
+    )]
     NoRowIds(String),
     /// A filter asks for a column that is not there.
     #[error("table {table} has no column `{column}`, so rows cannot be chosen by it")]

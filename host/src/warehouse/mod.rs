@@ -9,6 +9,7 @@ mod columns;
 mod contract;
 pub mod events;
 mod layout;
+mod limit;
 mod open;
 mod rows;
 pub mod sqlite;
@@ -18,6 +19,7 @@ pub use bigquery::BigQuery;
 pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns, resolution_columns};
 pub use contract::{StreamRows, Warehouse};
 pub use layout::{Encoding, Layout};
+pub use limit::Limit;
 pub use open::{LiveTables, inspect, open, quarantine};
 pub use rows::RowSet;
 pub use sqlite::Sqlite;
@@ -68,6 +70,8 @@ pub struct TableColumn {
     pub declared: String,
     /// The types of values it can hold without loss, its own first.
     pub holds: Vec<crate::row::ColumnType>,
+    /// What it takes of those values, if it does not take all.
+    pub limit: Option<Limit>,
     /// Whether it may be null.
     pub nullable: bool,
     /// Whether the table fills it by itself when it is left out.

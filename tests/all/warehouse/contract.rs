@@ -3,8 +3,8 @@
 
 use super::place::{Place, Target, ids, layout};
 use preflight::row::{Column, ColumnType, Value};
-use preflight::warehouse::events::{Resolution, Resolved};
-use preflight::warehouse::{AppendError, Appended, NewTable, StreamRows};
+use preflight::warehouse::events::{Filter, Resolution, Resolved, StoredEvent};
+use preflight::warehouse::{self, AppendError, Appended, NewTable, StreamRows};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -16,6 +16,9 @@ macro_rules! contract {
         }
         mod emulator {
             $(#[tokio::test] async fn $part() { super::$part(&super::Place::emulator()).await })*
+        }
+        mod fake {
+            $(#[tokio::test] async fn $part() { super::$part(&super::Place::fake()).await })*
         }
     };
 }
@@ -34,8 +37,19 @@ contract!(
     an_added_column_is_written_on_the_same_stream,
     it_tells_which_values_are_there,
     rows_are_added_outside_of_any_stream,
-    quarantine_rows_are_resolved_once,
 );
+
+mod resolving {
+    #[tokio::test]
+    async fn sqlite() {
+        super::quarantine_rows_are_resolved_once(&super::Place::sqlite()).await;
+    }
+
+    #[tokio::test]
+    async fn emulator() {
+        super::quarantine_rows_are_resolved_once(&super::Place::emulator()).await;
+    }
+}
 
 async fn an_entry_that_is_sent_twice_is_there_once(place: &Place) {
     let target = Target::new(place).await;
@@ -192,31 +206,48 @@ async fn quarantine_rows_are_resolved_once(place: &Place) {
     let warehouse = place.open().await;
     let table = place.table("quarantine");
     let text = |name: &str| Column::new(name, ColumnType::Text, true);
+    let time = |name: &str| Column::new(name, ColumnType::Timestamp, true);
     let columns = vec![
         text("source_message_id"),
+        text("error_stage"),
+        time("received_timestamp"),
         text("pipeline"),
-        Column::new("resolved_at", ColumnType::Timestamp, true),
+        time("resolved_at"),
         text("resolved_by"),
     ];
-    let row =
-        |id: &str, pipeline: &str| vec![Value::Text(id.into()), Value::Text(pipeline.into()), Value::Null, Value::Null];
-    let rows = vec![row("m1", "p"), row("m2", "p"), row("m3", "p"), row("m1", "other")];
+    let row = |id: &str, stage: &str, received: Value, pipeline: &str| {
+        let [id, stage, pipeline] = [id, stage, pipeline].map(|text| Value::Text(text.into()));
+        vec![id, stage, received, pipeline, Value::Null, Value::Null]
+    };
+    let at = |micros: i64| Value::Timestamp(1_700_000_000_000_000 + micros);
+    let rows = vec![
+        row("m1", "A", at(0), "p"),
+        row("m1", "A", at(1), "p"),
+        row("m1", "B", at(0), "p"),
+        row("m1", "A", at(0), "other"),
+        row("m2", "A", Value::Null, "p"),
+        row("m3", "A", at(0), "p"),
+    ];
     warehouse.add(NewTable::plain(&table, columns), rows).await.unwrap();
-    let resolved = |event: u32, id: i64, digest: &str| Resolved {
-        event,
-        id,
-        message_id: format!("m{id}"),
-        digest: digest.into(),
-        version: None,
+    let events =
+        warehouse::quarantine(&place.config(), &table, "p").unwrap().newest_rows(&Filter::default(), 10).unwrap();
+    let found = |message_id: &str, received: Option<&str>, digest: &str| {
+        let is = |event: &&StoredEvent| {
+            let same_time = event.meta.received.as_deref() == received;
+            event.event.message_id == message_id && event.meta.stage.as_deref() == Some("A") && same_time
+        };
+        let id = events.iter().find(is).unwrap_or_else(|| panic!("{message_id} in {events:?}")).id;
+        Resolved { event: 0, id, message_id: message_id.into(), digest: digest.into(), version: None }
     };
     let resolution = |by: &str, rows| {
         let table = place.config().table_name(&table);
         Arc::new(Resolution { table, pipeline: "p".into(), at: 1_700_000_000_123_456, by: by.into(), rows })
     };
-    warehouse.resolve(resolution("one", vec![resolved(0, 1, "d1"), resolved(1, 2, "d2")])).await.unwrap();
+    let both = || vec![found("m1", Some("2023-11-14T22:13:20.000000Z"), "d1"), found("m2", None, "d2")];
+    warehouse.resolve(resolution("one", both())).await.unwrap();
     // Once more, as after a crash, and by another replay.
-    warehouse.resolve(resolution("one", vec![resolved(0, 1, "d1"), resolved(1, 2, "d2")])).await.unwrap();
-    warehouse.resolve(resolution("two", vec![resolved(0, 1, "d1")])).await.unwrap();
-    let by = place.values(&table, "resolved_by", "pipeline, source_message_id");
-    assert_eq!(by, ["null", "one (d1)", "one (d2)", "null"]);
+    warehouse.resolve(resolution("one", both())).await.unwrap();
+    warehouse.resolve(resolution("two", both())).await.unwrap();
+    let by = place.values(&table, "resolved_by", "source_message_id, pipeline, error_stage, received_timestamp");
+    assert_eq!(by, ["null", "one (d1)", "null", "null", "one (d2)", "null"], "other rows of a message stay");
 }

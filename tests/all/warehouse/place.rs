@@ -5,10 +5,12 @@ use preflight::google::credentials::Identity;
 use preflight::google::endpoint::Endpoint;
 use preflight::row::{Column, ColumnType, ValueRef};
 use preflight::warehouse::{self, AppendError, Appended, Encoding, Entry, Layout, NewTable, RowSet, Tier, Warehouse};
-use preflight_tests::bigquery::Emulator;
 use preflight_tests::bigquery::emulator::PROJECT;
+use preflight_tests::bigquery::{Emulator, Fake, fake};
 use rusqlite::Connection;
+use serde_json::Value;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -18,6 +20,8 @@ pub enum Place {
     Sqlite(TempDir),
     /// A dataset of the BigQuery emulator.
     Emulator(String),
+    /// The strict fake of BigQuery.
+    Fake(Fake),
 }
 
 impl Place {
@@ -29,23 +33,34 @@ impl Place {
         Self::Emulator(Emulator::shared().dataset("contract"))
     }
 
+    pub fn fake() -> Self {
+        assert_eq!(PROJECT, fake::PROJECT);
+        // It brings a runtime of its own, which cannot be started inside of another.
+        Self::Fake(thread::spawn(Fake::start).join().unwrap())
+    }
+
     pub fn config(&self) -> WarehouseConfig {
         match self {
             Self::Sqlite(directory) => {
                 WarehouseConfig::Sqlite { path: directory.path().join("w.db"), give_up_after: Duration::from_secs(10) }
             }
-            Self::Emulator(_) => {
-                let emulator = Emulator::shared();
-                let endpoint = |address: &str| Some(Endpoint::parse(address).unwrap());
-                WarehouseConfig::Bigquery(BigqueryConfig {
-                    project: PROJECT.into(),
-                    request_timeout: Duration::from_secs(30),
-                    give_up_after: Duration::from_secs(60),
-                    endpoint: endpoint(emulator.rest()),
-                    storage_endpoint: endpoint(emulator.storage()),
-                    identity: Identity::Anonymous,
-                })
-            }
+            _ => WarehouseConfig::Bigquery(self.bigquery()),
+        }
+    }
+
+    pub fn bigquery(&self) -> BigqueryConfig {
+        let (rest, storage) = match self {
+            Self::Sqlite(_) => panic!("it is no BigQuery"),
+            Self::Emulator(_) => (Emulator::shared().rest().to_owned(), Emulator::shared().storage().to_owned()),
+            Self::Fake(fake) => (fake.rest().to_string(), fake.storage().to_string()),
+        };
+        BigqueryConfig {
+            project: PROJECT.into(),
+            request_timeout: Duration::from_secs(30),
+            give_up_after: Duration::from_secs(60),
+            endpoint: Some(Endpoint::parse(&rest).unwrap()),
+            storage_endpoint: Some(Endpoint::parse(&storage).unwrap()),
+            identity: Identity::Anonymous,
         }
     }
 
@@ -57,7 +72,7 @@ impl Place {
     /// A table's name in a pipeline file.
     pub fn table(&self, name: &str) -> String {
         match self {
-            Self::Sqlite(_) => format!("dataset.{name}"),
+            Self::Sqlite(_) | Self::Fake(_) => format!("dataset.{name}"),
             Self::Emulator(dataset) => format!("{dataset}.{name}"),
         }
     }
@@ -66,7 +81,7 @@ impl Place {
     fn layout(&self, table: &str) -> Layout {
         let encoding = match self {
             Self::Sqlite(_) => Encoding::Cells,
-            Self::Emulator(_) => Encoding::Proto(Vec::new()),
+            _ => Encoding::Proto(Vec::new()),
         };
         Layout { table: self.config().table_name(table), columns: Vec::new(), encoding }
     }
@@ -75,8 +90,8 @@ impl Place {
     pub fn unknown_stream(&self, table: &str) -> String {
         match self {
             Self::Sqlite(_) => "nobody-s".into(),
-            Self::Emulator(dataset) => {
-                let table = table.rsplit('.').next().unwrap();
+            _ => {
+                let (dataset, table) = table.split_once('.').unwrap();
                 format!("projects/{PROJECT}/datasets/{dataset}/tables/{table}/streams/0123456789abcdef")
             }
         }
@@ -89,6 +104,7 @@ impl Place {
                 let table = table.rsplit('.').next().unwrap();
                 self.connection().execute_batch(&format!("ALTER TABLE {table} ADD COLUMN {column} TEXT")).unwrap();
             }
+            Self::Fake(fake) => fake.add_column(table, &format!("{column} STRING"), true),
             Self::Emulator(dataset) => {
                 Emulator::shared().add_column(dataset, table.rsplit('.').next().unwrap(), column)
             }
@@ -107,7 +123,12 @@ impl Place {
             }
             Self::Emulator(_) => {
                 let rows = Emulator::shared().query(&format!("SELECT {column} AS c FROM `{table}` ORDER BY {order}"));
-                rows.iter().map(|row| row["c"].as_str().map_or_else(|| row["c"].to_string(), str::to_owned)).collect()
+                rows.iter().map(|row| shown(&row["c"])).collect()
+            }
+            Self::Fake(fake) => {
+                let mut rows = fake.content(|content| content.rows(table));
+                rows.sort_by_key(|row| order.split(", ").map(|by| row.get(by).map(shown)).collect::<Vec<_>>());
+                rows.iter().map(|row| row.get(column).map_or("null".into(), shown)).collect()
             }
         }
     }
@@ -116,6 +137,10 @@ impl Place {
         let Self::Sqlite(directory) = self else { panic!("it is no SQLite") };
         Connection::open(directory.path().join("w.db")).unwrap()
     }
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A table with an id and a number, and a stream for it.

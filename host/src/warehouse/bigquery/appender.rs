@@ -95,6 +95,7 @@ impl Appender {
         while done < parts.len() {
             let left = &parts[done..];
             let open = connection.take().and_then(|mut open| open.is_open().then_some(open));
+            let reused = open.is_some();
             let mut used = match open {
                 Some(open) => open,
                 None => match Connection::open(&self.storage, &entry.stream, Arc::clone(&entry.layout)).await {
@@ -109,6 +110,8 @@ impl Appender {
                 }
                 // The answer that it is there already may end the connection. What is behind it goes to a new one.
                 Err((number, Problem::Cause(cause))) if cause.meaning() == Meaning::AlreadyThere => done += number + 1,
+                // Nobody may have used it for minutes: that it was closed meanwhile shows only now.
+                Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => {}
                 Err((number, problem)) => return Err(self.failed(entry, &left[number], problem).await),
             }
         }

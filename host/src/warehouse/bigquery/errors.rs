@@ -124,6 +124,12 @@ impl Cause {
         }
     }
 
+    /// Whether the other side has ended the connection.
+    pub(super) fn is_closed(&self) -> bool {
+        let closed = [Code::Unavailable, Code::Aborted, Code::Cancelled, Code::Internal, Code::Unknown];
+        self.storage.is_none() && closed.contains(&self.code)
+    }
+
     /// What went wrong, for people.
     pub(super) fn text(&self) -> String {
         let name = self.storage.map_or_else(|| code_name(self.code), |code| code.as_str_name());

@@ -53,7 +53,7 @@ impl EventTable {
             return Err(EventsError::NoTable { table: format!("{}.{}", name.dataset, name.table), path });
         };
         let table = Self { config: config.clone(), name, columns, any, pipeline: pipeline.to_owned() };
-        if table.column("source_message_id").is_none() || table.column("received_timestamp").is_none() {
+        if row_id(|name| table.column(name).is_some()).is_none() {
             return Err(EventsError::NoRowIds(table.name.to_string()));
         }
         Ok(table)
@@ -85,11 +85,7 @@ impl EventTable {
 
     /// What a row is called by.
     fn row_id(&self) -> String {
-        let stage = self.column("error_stage").map_or_else(|| "''".to_owned(), |column| format!("`{}`", column.name));
-        format!(
-            "FARM_FINGERPRINT(CONCAT(IFNULL(`source_message_id`, ''), '|', {stage}, '|', \
-             CAST(UNIX_MICROS(`received_timestamp`) AS STRING)))"
-        )
+        row_id(|name| self.column(name).is_some()).expect("a table without is not opened")
     }
 
     fn conditions(&self, filter: &Filter) -> Result<Conditions, EventsError> {
@@ -191,6 +187,17 @@ impl EventTable {
         let text = format!("cannot read table {}: {what}", self.name);
         WarehouseError { text, retryable: false }.into()
     }
+}
+
+/// What a row is called by, in SQL: never null. None where the table has nothing to tell its rows apart by.
+pub(super) fn row_id(has: impl Fn(&str) -> bool) -> Option<String> {
+    let stage = if has("error_stage") { "IFNULL(`error_stage`, '')" } else { "''" };
+    (has("source_message_id") && has("received_timestamp")).then(|| {
+        format!(
+            "FARM_FINGERPRINT(CONCAT(IFNULL(`source_message_id`, ''), '|', {stage}, '|', \
+             IFNULL(CAST(UNIX_MICROS(`received_timestamp`) AS STRING), '')))"
+        )
+    })
 }
 
 impl StoredEvents for EventTable {

@@ -144,4 +144,15 @@ mod tests {
         assert_eq!(request.offset, Some(7));
         assert!(request.encoded_len() < 8_000_000, "{}", request.encoded_len());
     }
+
+    #[test]
+    fn a_null_is_a_null_and_what_rows_do_not_have_the_table_fills() {
+        let kinds = Encoding::Proto(vec![ColumnType::Text]);
+        let layout = Layout { table: "p.d.t".into(), columns: vec!["id".into()], encoding: kinds };
+        let request = append("s", None, &layout, vec![], None);
+        assert_eq!(request.default_missing_value_interpretation(), MissingValueInterpretation::DefaultValue);
+        let null = i32::from(MissingValueInterpretation::NullValue);
+        assert_eq!(request.missing_value_interpretations, HashMap::from([("id".to_owned(), null)]));
+        assert_eq!((request.offset, request.trace_id.as_str()), (None, ""), "only the first request says who we are");
+    }
 }

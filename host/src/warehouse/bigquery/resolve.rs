@@ -1,7 +1,8 @@
 //! Marking quarantine rows as resolved, so often as it is asked for: what is marked stays as it is.
 
 use super::super::WarehouseError;
-use super::super::events::Resolution;
+use super::super::events::{Resolution, Resolved};
+use super::events::row_id;
 use super::name::TableName;
 use super::rest::{Rest, list, parameter};
 use super::tables::any_partition;
@@ -19,23 +20,32 @@ pub(super) async fn resolve(rest: &Rest, name: &TableName, resolution: &Resoluti
     };
     // A table that is no longer there has none of these rows.
     let Some(table) = rest.table(name).await.map_err(|failure| failed(failure.into()))? else { return Ok(()) };
-    let mut by_digest: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for row in &resolution.rows {
-        by_digest.entry(&row.digest).or_default().push(&row.message_id);
-    }
+    let fields = table.schema.fields.as_deref().unwrap_or_default();
+    let row_id = row_id(|name| fields.iter().any(|field| field.name.eq_ignore_ascii_case(name)));
+    let Some(row_id) = row_id else {
+        let text =
+            format!("its rows can no longer be told apart: {name} lacks a column that it had when they were read");
+        return Err(failed(WarehouseError { text, retryable: false }));
+    };
     let sql = format!(
-        "UPDATE {} SET resolved_at = @at, resolved_by = @by \
-         WHERE pipeline = @pipeline AND source_message_id IN UNNEST(@ids) AND resolved_at IS NULL AND {}",
+        "UPDATE {} SET resolved_at = @at, resolved_by = @by WHERE pipeline = @pipeline AND source_message_id IN UNNEST(@ids) \
+         AND {row_id} IN UNNEST(@rows) AND resolved_at IS NULL AND {}",
         name.sql(),
         any_partition(&table)
     );
-    for (digest, ids) in by_digest {
-        for ids in ids.chunks(AT_ONCE) {
+    let mut by_digest: BTreeMap<&str, Vec<&Resolved>> = BTreeMap::new();
+    for row in &resolution.rows {
+        by_digest.entry(&row.digest).or_default().push(row);
+    }
+    for (digest, rows) in by_digest {
+        for rows in rows.chunks(AT_ONCE) {
+            let ids: Vec<String> = rows.iter().map(|row| row.id.to_string()).collect();
             let parameters = vec![
                 parameter("at", "TIMESTAMP", &format_micros(resolution.at)),
                 parameter("by", "STRING", &format!("{} ({digest})", resolution.by)),
                 parameter("pipeline", "STRING", &resolution.pipeline),
-                list("ids", "STRING", ids.iter().copied()),
+                list("ids", "STRING", rows.iter().map(|row| row.message_id.as_str())),
+                list("rows", "INT64", ids.iter().map(String::as_str)),
             ];
             rest.query(&sql, parameters).await.map_err(|failure| failed(failure.into()))?;
         }

@@ -192,7 +192,7 @@ fn refusal(error: &NestedResponseError) -> Failure {
 }
 
 /// An error with its causes, which the outermost does not name.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -3,7 +3,7 @@
 //! Names, types and modes are those of `tables.get`. Defaults and limits the REST client does not know: they come from the
 //! default stream's schema, which the Storage Write interface gives. Of the two only the first is sure to be up to date.
 
-use super::super::{TableColumn, WarehouseError};
+use super::super::{Limit, TableColumn, WarehouseError};
 use super::name::TableName;
 use super::rest::{Failure, Rest};
 use super::storage::Storage;
@@ -16,9 +16,7 @@ use gcp_bigquery_client::model::table::Table;
 use gcp_bigquery_client::model::table_field_schema::TableFieldSchema as RestField;
 
 /// Digits of a NUMERIC of ours, before and after the point.
-const DIGITS: (i64, i64) = (29, 9);
-/// Digits of an INT64.
-const INT64_DIGITS: i64 = 19;
+const DIGITS: (u64, u64) = (29, 9);
 
 /// The columns of a table, or none if there is no such table.
 pub(super) async fn columns(
@@ -98,6 +96,7 @@ fn column(field: &TableFieldSchema) -> TableColumn {
         name: field.name.clone(),
         declared: declared(field),
         holds: if field.mode() == Mode::Repeated { Vec::new() } else { holds(field) },
+        limit: limit(field),
         nullable: field.mode() != Mode::Required,
         has_default: !field.default_value_expression.is_empty(),
     }
@@ -118,35 +117,34 @@ fn declared(field: &TableFieldSchema) -> String {
     if field.mode() == Mode::Repeated { format!("ARRAY<{name}{limits}>") } else { format!("{name}{limits}") }
 }
 
-/// What a column takes without loss. A shorter text would be refused, a narrower NUMERIC is rounded by BigQuery.
+/// The types of values that a column takes without loss, within its limit.
 fn holds(field: &TableFieldSchema) -> Vec<ColumnType> {
-    let unlimited = field.max_length == 0;
     match field.r#type() {
-        Type::String if unlimited => vec![ColumnType::Text, ColumnType::Json],
-        Type::Bytes if unlimited => vec![ColumnType::Bytes],
+        Type::String => vec![ColumnType::Text, ColumnType::Json],
+        Type::Bytes => vec![ColumnType::Bytes],
         Type::Int64 => vec![ColumnType::Int64],
         Type::Double => vec![ColumnType::Float64],
-        Type::Numeric | Type::Bignumeric => {
-            let (before, after) = match field.precision {
-                0 => DIGITS,
-                precision => (precision - field.scale, field.scale),
-            };
-            let takes = [
-                (ColumnType::Numeric, before >= DIGITS.0 && after >= DIGITS.1),
-                (ColumnType::Int64, before >= INT64_DIGITS),
-            ];
-            // Its own type comes first: without it values of another have no wire type.
-            if takes[0].1 {
-                takes.into_iter().filter(|(_, fits)| *fits).map(|(kind, _)| kind).collect()
-            } else {
-                Vec::new()
-            }
-        }
+        Type::Numeric | Type::Bignumeric => vec![ColumnType::Numeric, ColumnType::Int64],
         Type::Bool => vec![ColumnType::Boolean],
         Type::Timestamp => vec![ColumnType::Timestamp],
         Type::Date => vec![ColumnType::Date],
         Type::Json => vec![ColumnType::Json],
         _ => Vec::new(),
+    }
+}
+
+/// What a column takes of those values: a longer text BigQuery refuses, a number it rounds.
+fn limit(field: &TableFieldSchema) -> Option<Limit> {
+    let positive = |limit: i64| u64::try_from(limit).ok().filter(|limit| *limit > 0);
+    match field.r#type() {
+        Type::String => positive(field.max_length).map(Limit::Characters),
+        Type::Bytes => positive(field.max_length).map(Limit::Bytes),
+        Type::Numeric | Type::Bignumeric => {
+            let behind = u64::try_from(field.scale).unwrap_or(0);
+            let before = positive(field.precision)?.saturating_sub(behind);
+            (before < DIGITS.0 || behind < DIGITS.1).then_some(Limit::Digits { before, behind })
+        }
+        _ => None,
     }
 }
 
@@ -192,18 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn a_limited_column_holds_only_what_cannot_break_its_limit() {
+    fn a_column_that_is_narrower_than_its_type_says_what_it_takes() {
         let limited = |kind, precision, scale, max_length| {
             let column = column(&TableFieldSchema { precision, scale, max_length, ..of(kind) });
-            (column.declared, column.holds)
+            (column.declared, column.limit)
         };
-        assert_eq!(limited(Type::String, 0, 0, 5), ("STRING(5)".into(), vec![]));
-        assert_eq!(limited(Type::Bytes, 0, 0, 5), ("BYTES(5)".into(), vec![]));
-        // BigQuery rounds what has more digits after the point.
-        assert_eq!(limited(Type::Numeric, 10, 2, 0), ("NUMERIC(10, 2)".into(), vec![]));
-        assert_eq!(limited(Type::Numeric, 10, 0, 0), ("NUMERIC(10)".into(), vec![]));
-        let both = vec![ColumnType::Numeric, ColumnType::Int64];
-        assert_eq!(limited(Type::Bignumeric, 40, 10, 0), ("BIGNUMERIC(40, 10)".into(), both));
+        let digits = |before, behind| Some(Limit::Digits { before, behind });
+        assert_eq!(limited(Type::String, 0, 0, 5), ("STRING(5)".into(), Some(Limit::Characters(5))));
+        assert_eq!(limited(Type::Bytes, 0, 0, 5), ("BYTES(5)".into(), Some(Limit::Bytes(5))));
+        assert_eq!(limited(Type::Numeric, 10, 2, 0), ("NUMERIC(10, 2)".into(), digits(8, 2)));
+        assert_eq!(limited(Type::Numeric, 10, 0, 0), ("NUMERIC(10)".into(), digits(10, 0)));
+        assert_eq!(limited(Type::Bignumeric, 40, 10, 0), ("BIGNUMERIC(40, 10)".into(), None));
+        assert_eq!(limited(Type::Bignumeric, 37, 9, 0), ("BIGNUMERIC(37, 9)".into(), digits(28, 9)));
+        assert_eq!(limited(Type::String, 0, 0, 0), ("STRING".into(), None));
     }
 
     #[test]

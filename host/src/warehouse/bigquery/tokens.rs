@@ -1,6 +1,7 @@
 //! Who we are in each request: one place for both interfaces.
 
 use super::super::WarehouseError;
+use super::rest::chain;
 use crate::google::credentials::Identity;
 use futures::future::BoxFuture;
 use gcp_bigquery_client::auth::Authenticator;
@@ -17,15 +18,22 @@ pub(super) const NO_TOKEN: &str = "cannot get an access token";
 /// Credentials that both interfaces share. They ask for a new token by themselves before the old one ends.
 #[derive(Clone)]
 pub(super) struct Tokens {
-    identity: Identity,
+    source: Arc<Source>,
     credentials: Arc<Mutex<Credentials>>,
 }
+
+/// Looks for credentials anew.
+type Source = dyn Fn() -> Result<Credentials, String> + Send + Sync;
 
 impl Tokens {
     /// Looks for credentials; nothing is asked of anybody yet.
     pub(super) fn new(identity: Identity) -> Result<Self, WarehouseError> {
-        let credentials = identity.credentials().map_err(|text| WarehouseError { text, retryable: false })?;
-        Ok(Self { identity, credentials: Arc::new(Mutex::new(credentials)) })
+        Self::of(Arc::new(move || identity.credentials()))
+    }
+
+    fn of(source: Arc<Source>) -> Result<Self, WarehouseError> {
+        let credentials = source().map_err(|text| WarehouseError { text, retryable: false })?;
+        Ok(Self { source, credentials: Arc::new(Mutex::new(credentials)) })
     }
 
     /// The headers of a request that say who we are.
@@ -37,14 +45,14 @@ impl Tokens {
             Ok(CacheableResource::NotModified) => Ok(HeaderMap::new()),
             Err(error) => {
                 let code = if error.is_transient() { Code::Unavailable } else { Code::Unauthenticated };
-                Err(Status::new(code, format!("{NO_TOKEN}: {error}")))
+                Err(Status::new(code, format!("{NO_TOKEN}: {}", chain(&error))))
             }
         }
     }
 
     /// Forgets the token: it was refused, though it should still hold.
     pub(super) fn renew(&self) {
-        match self.identity.credentials() {
+        match (self.source)() {
             Ok(credentials) => *self.credentials.lock().unwrap_or_else(PoisonError::into_inner) = credentials,
             Err(error) => tracing::warn!("the access token was refused, and no new one can be got: {error}"),
         }
@@ -65,5 +73,48 @@ impl Authenticator for Tokens {
             Ok(bearer.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or("anonymous").to_owned())
         });
         token
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use google_cloud_auth::credentials::{CredentialsProvider, EntityTag};
+    use google_cloud_auth::errors::CredentialsError;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Credentials whose token is the number of times they were looked for. The third has none.
+    #[derive(Debug)]
+    struct Numbered(usize);
+
+    impl CredentialsProvider for Numbered {
+        async fn headers(&self, _: Extensions) -> Result<CacheableResource<HeaderMap>, CredentialsError> {
+            if self.0 == 2 {
+                return Err(CredentialsError::from_msg(false, "the account is gone"));
+            }
+            let token = format!("Bearer token-{}", self.0).parse().unwrap();
+            let data = HeaderMap::from_iter([("authorization".parse().unwrap(), token)]);
+            Ok(CacheableResource::New { entity_tag: EntityTag::new(), data })
+        }
+
+        async fn universe_domain(&self) -> Option<String> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_token_is_not_sent_again() {
+        let looked = AtomicUsize::new(0);
+        let source = move || Ok(Credentials::from(Numbered(looked.fetch_add(1, Ordering::Relaxed))));
+        let tokens = Tokens::of(Arc::new(source)).unwrap();
+        assert_eq!(tokens.access_token().await.unwrap(), "token-0");
+        assert_eq!(tokens.clone().access_token().await.unwrap(), "token-0");
+        tokens.clone().renew();
+        assert_eq!(tokens.access_token().await.unwrap(), "token-1");
+        assert_eq!(tokens.headers().await.unwrap()["authorization"], "Bearer token-1");
+        tokens.renew();
+        let status = tokens.headers().await.unwrap_err();
+        assert_eq!(status.code(), Code::Unauthenticated);
+        assert!(status.message().contains(NO_TOKEN) && status.message().contains("the account is gone"));
     }
 }

@@ -104,6 +104,7 @@ pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<
         columns.push(TableColumn {
             name: row.get(0)?,
             holds: holds(&declared, strict),
+            limit: None,
             declared,
             nullable: !row.get::<_, bool>(2)?,
             has_default: is_rowid || row.get(3)?,
