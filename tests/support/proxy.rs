@@ -42,10 +42,7 @@ impl Proxy {
                 if now == Network::Cut {
                     continue;
                 }
-                if let Ok(server) = TcpStream::connect(&server) {
-                    join(&client, &server, &shared);
-                    join(&server, &client, &shared);
-                }
+                connect(&client, &server, &shared);
             }
         });
         Self { address, network }
@@ -85,8 +82,20 @@ impl Drop for Proxy {
     }
 }
 
+/// Passes a connection on to a server, both ways, until either side ends it.
+pub(crate) fn pass(client: &TcpStream, server: &str) {
+    connect(client, server, &Arc::new((Mutex::new(Network::Open), Condvar::new())));
+}
+
+fn connect(client: &TcpStream, server: &str, network: &Arc<(Mutex<Network>, Condvar)>) {
+    if let Ok(server) = TcpStream::connect(server) {
+        copy(client, &server, network);
+        copy(&server, client, network);
+    }
+}
+
 /// Copies what comes from one side to the other on a thread of its own.
-fn join(from: &TcpStream, to: &TcpStream, network: &Arc<(Mutex<Network>, Condvar)>) {
+fn copy(from: &TcpStream, to: &TcpStream, network: &Arc<(Mutex<Network>, Condvar)>) {
     let (mut from, mut to) = (from.try_clone().expect("a socket"), to.try_clone().expect("a socket"));
     from.set_read_timeout(Some(LOOK)).expect("a time is set");
     let network = Arc::clone(network);

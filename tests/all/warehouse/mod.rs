@@ -6,7 +6,6 @@ mod credentials;
 mod errors;
 mod fakes;
 mod faults;
-mod measure;
 mod narrow;
 mod place;
 mod refused;

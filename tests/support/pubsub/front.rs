@@ -7,16 +7,19 @@
 //! needed of them is looked at.
 
 use super::wire::{Acknowledge, ModifyAckDeadline, Pulled, Raw, StreamingPull};
+use crate::proxy;
 use bytes::Bytes;
 use prost::Message as _;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
+use std::thread;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
-use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::body::Body;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::codegen::{BoxFuture, Service, http};
@@ -66,6 +69,7 @@ impl Front {
     /// Starts one on a free port.
     pub fn start(runtime: &Handle, emulator: &str) -> Self {
         let _inside = runtime.enter();
+        let server = emulator.to_owned();
         let emulator = Endpoint::from_shared(format!("http://{emulator}")).expect("an address").connect_lazy();
         let shared = Arc::new(Shared {
             emulator,
@@ -73,12 +77,16 @@ impl Front {
             pulls: watch::Sender::new(None),
             acks: watch::Sender::new(None),
         });
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        listener.set_nonblocking(true).expect("a listener can be polled");
-        let listener = tokio::net::TcpListener::from_std(listener).expect("a listener can be polled");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
-        let service = Subscriber(Arc::clone(&shared));
-        runtime.spawn(Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener)));
+        let (accepting, accepted) = mpsc::channel(16);
+        let inside = runtime.clone();
+        thread::spawn(move || {
+            let _inside = inside.enter();
+            accept(&listener, &accepting, &server);
+        });
+        let connections = ReceiverStream::new(accepted);
+        runtime.spawn(Server::builder().add_service(Subscriber(Arc::clone(&shared))).serve_with_incoming(connections));
         Self { address, shared }
     }
 
@@ -100,6 +108,25 @@ impl Front {
     /// Refuses acks; none lets them through again.
     pub fn refuse_acks(&self, code: Option<Code>) {
         self.shared.acks.send_replace(code);
+    }
+}
+
+/// Takes connections until the front is gone. Those that do not speak HTTP/2, as the client's questions about subscriptions
+/// do not, go to the emulator as they are.
+fn accept(listener: &TcpListener, calls: &mpsc::Sender<io::Result<tokio::net::TcpStream>>, emulator: &str) {
+    const HTTP_2: [u8; 3] = *b"PRI";
+    for connection in listener.incoming() {
+        let Ok(connection) = connection else { return };
+        let mut begins = [0; HTTP_2.len()];
+        // Three bytes come together.
+        if connection.peek(&mut begins).is_err() || begins != HTTP_2 {
+            proxy::pass(&connection, emulator);
+            continue;
+        }
+        let polled = connection.set_nonblocking(true).and_then(|()| tokio::net::TcpStream::from_std(connection));
+        if calls.blocking_send(polled).is_err() {
+            return;
+        }
     }
 }
 
