@@ -16,6 +16,7 @@ fn offvia_runs_on_emulators_as_its_walk_through_says() {
     let mut cloud = Cloud::begin(settings).unwrap();
     cloud.provision().unwrap();
     cloud.three_events().unwrap();
+    cloud.published_twice().unwrap();
     cloud.killed_worker().unwrap();
     cloud.end().unwrap();
 }

@@ -29,6 +29,8 @@ fn play() -> Result<()> {
     cloud.provision()?;
     title("The seed's three events");
     cloud.three_events()?;
+    title("An event that is published twice");
+    cloud.published_twice()?;
     title("A worker is killed");
     cloud.killed_worker()?;
     title("The end");

@@ -142,7 +142,7 @@ fn worker(wanted: &Wanted) -> Vec<Grant> {
         grants.push(on_table(Who::Worker, DATA_EDITOR, &table.name, why));
     }
     if let Some(project) = &wanted.billed_to {
-        let why = "the worker asks a table for rows: at its start with a new ledger, and where a stream is gone";
+        let why = "the worker runs queries: at a start with a new ledger, where a stream is gone, and for quarantine and its replay";
         grants.push(on_project(Who::Worker, "roles/bigquery.jobUser", project, why));
     }
     for subscription in &wanted.subscriptions {

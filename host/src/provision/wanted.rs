@@ -204,6 +204,7 @@ impl Builder<'_> {
             }
             return;
         };
+        self.names_differ(provision, &source.subscription);
         let topics = [provision.topic.clone(), provision.dead_letter.as_ref().map(|dead| dead.topic.clone())];
         self.wanted.topics.extend(topics.into_iter().flatten().map(Topic));
         if let Some(dead) = &provision.dead_letter {
@@ -227,6 +228,27 @@ impl Builder<'_> {
             },
         }
         self.bronze_subscription(provision);
+    }
+
+    /// A topic that is its own dead-letter topic delivers for ever; one subscription cannot be two. A worker may pull the
+    /// dead-letter subscription with the same pipeline file: so it is only here that it is refused.
+    fn names_differ(&mut self, pubsub: &PubsubProvision, worker: &str) {
+        let dead = pubsub.dead_letter.as_ref();
+        if dead.is_some_and(|dead| pubsub.topic.as_ref() == Some(&dead.topic)) {
+            self.refuse("provision.dead_letter_topic", "it is the topic itself: give another one");
+        }
+        let mut taken = vec![worker];
+        let subscriptions = [
+            ("provision.dead_letter_subscription", dead.map(|dead| dead.subscription.as_str())),
+            ("provision.bronze.subscription", pubsub.bronze.as_ref().map(|bronze| bronze.subscription.as_str())),
+        ];
+        for (key, name) in subscriptions {
+            let Some(name) = name else { continue };
+            if taken.contains(&name) {
+                self.refuse(key, format!("{name} is another subscription of this pipeline already"));
+            }
+            taken.push(name);
+        }
     }
 
     fn worker(&mut self, name: String, provision: &PubsubProvision, filter: String) {

@@ -216,8 +216,8 @@ struct Worker {
 struct World {
     pipeline: Pipeline,
     config: Config,
-    contexts: Vec<Context>,
-    evaluators: Evaluators,
+    /// Each rule, and what runs it.
+    judges: Vec<(Context, Evaluators)>,
     board: Board,
     dedup: DedupConfig,
     /// What was sent, in its order.
@@ -238,7 +238,8 @@ impl World {
         let dedup = DedupConfig { by, horizon: Duration::from_hours(1), on_conflict, expected_rate: None };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let board = Board::new(["test"], &clock);
-        let (mut contexts, mut first) = (Vec::new(), None);
+        let metrics = &board.pipelines()[0].0;
+        let (mut judges, mut first) = (Vec::new(), None);
         for number in 0..RULES.len() {
             let rule = pipeline.directory().join(format!("toy-{number}.wasm"));
             let settings = [pipeline.settings.clone(), vec![format!("rules.components.\"1\"={}", rule.display())]];
@@ -250,15 +251,16 @@ impl World {
             for table in prepared.new_tables {
                 warehouse.create_table(table).await.unwrap();
             }
-            contexts.push(Context { rules: prepared.rules, plan: Arc::new(prepared.plan), pairs: [].into() });
-            first.get_or_insert((config, prepared.sandbox));
+            let context = Context { rules: prepared.rules, plan: Arc::new(prepared.plan), pairs: [].into() };
+            let (limits, isolation) = (&config.limits, config.rules.isolation);
+            let evaluators =
+                Evaluators::start(&prepared.sandbox, limits, isolation, config.threads, None, metrics).unwrap();
+            judges.push((context, evaluators));
+            first.get_or_insert(config);
         }
-        let (config, sandbox) = first.unwrap();
-        let metrics = &board.pipelines()[0].0;
-        let evaluators =
-            Evaluators::start(&sandbox, &config.limits, config.rules.isolation, config.threads, None, metrics).unwrap();
+        let config = first.unwrap();
         let (sent, lost, model) = (Vec::new(), Vec::new(), Model::default());
-        Self { pipeline, config, contexts, evaluators, board, dedup, sent, lost, model }
+        Self { pipeline, config, judges, board, dedup, sent, lost, model }
     }
 
     /// A worker, as at every start.
@@ -269,7 +271,7 @@ impl World {
         ledger.keep_keys(dedup.retention()).unwrap();
         let (metrics, status) = &self.board.pipelines()[0];
         let patience = Patience::new(Duration::ZERO, metrics, status);
-        let delivery = Delivery::new(ledger, warehouse, Arc::clone(&self.contexts[0].plan), patience, metrics.clone());
+        let delivery = Delivery::new(ledger, warehouse, Arc::clone(&self.judges[0].0.plan), patience, metrics.clone());
         delivery.resume().await.unwrap();
         Worker { dedup, delivery, in_flight: VecDeque::new(), undelivered: VecDeque::new() }
     }
@@ -300,7 +302,8 @@ impl Worker {
     async fn submit_events(&mut self, world: &World, rule: usize, messages: Vec<Message>, events: Vec<Event>) {
         let batch = Batch { events, position: None, leases: Leases::default() };
         let admitted = self.dedup.admit(batch, &self.delivery).await.unwrap();
-        let judged = world.evaluators.submit(admitted, &world.contexts[rule]).await.unwrap();
+        let (context, evaluators) = &world.judges[rule];
+        let judged = evaluators.submit(admitted, context).await.unwrap();
         self.in_flight.push_back((rule, messages, judged));
     }
 

@@ -240,6 +240,13 @@ fn what_cannot_be_made_is_refused_before_anybody_is_asked() {
     refused(&["silver.cluster_by=[\"nothing\"]"], "silver.cluster_by", "no column `nothing`");
     refused(&["provision.bronze.cluster_by=[\"attributes\"]"], "provision.bronze.cluster_by", "does not cluster by");
     refused(&["provision.topic=x"], "provision.topic", "cannot be a name");
+    let itself = "provision.dead_letter_topic=booking-events-topic";
+    refused(&[itself], "provision.dead_letter_topic", "it is the topic itself");
+    let worker = "booking-events-dataflow-sub";
+    let twice = format!("provision.bronze.subscription={worker}");
+    refused(&[&twice], "provision.bronze.subscription", "another subscription of this pipeline");
+    let twice = format!("provision.dead_letter_subscription={worker}");
+    refused(&[&twice], "provision.dead_letter_subscription", "another subscription of this pipeline");
     let long = format!("name={}", "b".repeat(60));
     let shards = offvia(&store, &["--dry-run", "--shards", "2", "--set", &long]).expect(2).stderr;
     assert!(shards.contains("name: ") && shards.contains("at most 63"), "{shards}");

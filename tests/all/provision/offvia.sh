@@ -106,7 +106,7 @@ bq --project_id=YOUR_PROJECT_ID add-iam-policy-binding \
   --member="${WORKER}" --role=roles/bigquery.dataEditor --table=true YOUR_PROJECT_ID:offvia_silver.fact_bookings
 bq --project_id=YOUR_PROJECT_ID add-iam-policy-binding \
   --member="${WORKER}" --role=roles/bigquery.dataEditor --table=true YOUR_PROJECT_ID:offvia_quarantine.poisoned_events
-#   the worker asks a table for rows: at its start with a new ledger, and where a stream is gone
+#   the worker runs queries: at a start with a new ledger, where a stream is gone, and for quarantine and its replay
 gcloud projects add-iam-policy-binding YOUR_PROJECT_ID --condition=None \
   --member="${WORKER}" --role=roles/bigquery.jobUser
 #   the worker pulls, extends and acknowledges messages

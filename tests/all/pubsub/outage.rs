@@ -111,6 +111,7 @@ fn acks_fail(feed: &Feed, unconfirmed: u64) {
     let (mut run, _stdin) = Running::start(&pipeline);
     let admin = run.admin();
     wait_for_rows(&mut run, &pipeline, 300);
+    run.wait_patiently_until(|| feed.front().log().refused.len() >= 300);
     run.wait_patiently_until(|| figure(&admin, "preflight_acks_unconfirmed_total") >= unconfirmed);
     assert_eq!(feed.front().log().acked.len(), 0);
     feed.front().refuse_acks(None);

@@ -11,7 +11,7 @@ use serde_json::json;
 fn a_version_that_nobody_served_reaches_silver_once_a_rule_serves_it() {
     let pipeline = routable(250).set("batch.max_events=100");
     let report = replay(&pipeline, &["--stage", "ROUTING"]);
-    let expected = json!({ "dry_run": false, "selected": 250, "accepted": 250, "ignored": 0, "rejected": [], "not_replayable": {} });
+    let expected = json!({ "dry_run": false, "selected": 250, "accepted": 250, "ignored": 0, "duplicates": 0, "rejected": [], "not_replayable": {} });
     assert_eq!(report, expected);
     assert_eq!(silver(&pipeline), names("BK", 250));
     assert_eq!(unresolved(&pipeline), 0);

@@ -31,7 +31,12 @@ fn a_value_that_is_too_wide_goes_to_quarantine_and_is_not_rounded() {
         + &booking("BK-4", "1000000");
     let report = pipeline(fake, &input).run().expect(0).json();
     assert_eq!((&report["silver"], &report["quarantine"]), (&1.into(), &3.into()), "{report}");
-    assert_eq!(report["rejected"]["SINK_REJECTED"], 3, "{report}");
+    let rejected = &report["rejected"][0];
+    assert_eq!(
+        (&rejected["stage"], &rejected["code"], &rejected["events"]),
+        (&"SINK_REJECTED".into(), &"value_too_wide".into(), &3.into()),
+        "{report}"
+    );
     fake.content(|content| {
         content.expect_each_once("offvia_silver.fact_bookings", "booking_id", ["BK-1"]);
         let reasons: Vec<String> = content

@@ -14,6 +14,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::thread;
@@ -54,6 +55,8 @@ pub struct Log {
     pub sent: BTreeSet<String>,
     /// Acknowledged by a client.
     pub acked: BTreeSet<String>,
+    /// Acknowledged by a client, which was refused.
+    pub refused: BTreeSet<String>,
     /// Given back by a client.
     pub nacked: BTreeSet<String>,
 }
@@ -227,8 +230,11 @@ async fn pass(
         _ => None,
     };
     if let Some(code) = refused {
-        answering.send(Err(Status::new(code, "refused by the test"))).await.ok();
-        return;
+        if path.path() == ACKNOWLEDGE {
+            let refused = Acknowledge::decode(first).expect("an ack").ack_ids;
+            shared.log().refused.extend(refused);
+        }
+        return refuse(&answering, code).await;
     }
     note(&shared, &path, &first);
     let (asking, asked) = mpsc::channel(16);
@@ -246,7 +252,18 @@ async fn pass(
         left.closed().await;
         gone.abort();
     });
-    match shared.call(path.clone(), metadata, asked).await {
+    let mut calling = pin!(shared.call(path.clone(), metadata, asked));
+    let mut pulls = shared.pulls.subscribe();
+    let called = tokio::select! {
+        called = &mut calling => called,
+        // On a quiet topic the emulator does not even begin to answer.
+        code = refusal(&mut pulls), if path.path() == STREAMING_PULL => {
+            refuse(&answering, code).await;
+            forwarding.abort();
+            calling.await
+        }
+    };
+    match called {
         Ok(answers) if path.path() == STREAMING_PULL => {
             let subscription = StreamingPull::decode(first).expect("a request to pull").subscription;
             stream(&shared, subscription, answers, &answering, &forwarding).await;
@@ -278,6 +295,11 @@ fn note(shared: &Shared, path: &PathAndQuery, request: &Bytes) {
     }
 }
 
+/// Answers with an error. A client that is gone does not need it.
+async fn refuse(answering: &mpsc::Sender<Result<Bytes, Status>>, code: Code) {
+    answering.send(Err(Status::new(code, "refused by the test"))).await.ok();
+}
+
 /// Waits until pulls are refused.
 async fn refusal(pulls: &mut watch::Receiver<Option<Code>>) -> Code {
     let refused = pulls.wait_for(Option::is_some).await.ok().and_then(|code| *code);
@@ -301,7 +323,7 @@ async fn stream(
     loop {
         let answer = tokio::select! {
             code = refusal(&mut refused), if !answering.is_closed() => {
-                answering.send(Err(Status::new(code, "refused by the test"))).await.ok();
+                refuse(answering, code).await;
                 forwarding.abort();
                 break;
             }

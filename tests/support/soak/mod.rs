@@ -110,7 +110,8 @@ fn check(content: &Content<'_>, published: &Published, report: &mut Report) -> R
         for row in content.rows(table) {
             let number = row.get(column).and_then(|value| number_in(value.as_str()?));
             let number = number.with_context(|| format!("{table} has a row of no event: {row:?}"))?;
-            let of_event = times.get_mut(number).with_context(|| format!("{table} has an event that nobody sent: {row:?}"))?;
+            let of_event =
+                times.get_mut(number).with_context(|| format!("{table} has an event that nobody sent: {row:?}"))?;
             of_event[index] += 1;
         }
     }
@@ -134,7 +135,8 @@ fn check(content: &Content<'_>, published: &Published, report: &mut Report) -> R
     }
     wrong.extend(raw.keys().map(|id| format!("message {id} in bronze was never published")));
     ensure!(wrong.is_empty(), "{} of the events are wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
-    let appends: Vec<_> = [BRONZE, SILVER, QUARANTINE].map(|table| content.appends(table)).into_iter().flatten().collect();
+    let appends: Vec<_> =
+        [BRONZE, SILVER, QUARANTINE].map(|table| content.appends(table)).into_iter().flatten().collect();
     report.appends = appends.len();
     report.repeats = appends.iter().filter(|append| append.answer == Some(Code::AlreadyExists)).count();
     report.events = published.events;

@@ -131,7 +131,8 @@ impl Trouble<'_> {
         let mut run = self.start();
         self.work(&mut run);
         let table = *self.rng.choice(&TABLES).expect("there are tables");
-        let open = self.fake.content(|content| content.streams(table)).into_iter().filter(|(_, _, finalized)| !finalized);
+        let open =
+            self.fake.content(|content| content.streams(table)).into_iter().filter(|(_, _, finalized)| !finalized);
         let open: Vec<String> = open.map(|(name, ..)| name).collect();
         open.iter().for_each(|stream| self.fake.someone_finalizes(stream));
         self.report.closed_streams += 1;

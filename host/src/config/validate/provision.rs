@@ -50,15 +50,11 @@ impl Check {
             _ => project,
         };
         let worker = raw.worker.and_then(|worker| self.member("provision.worker", worker, home));
-        let pubsub = worker_subscription.map(|subscription| {
-            let pubsub = PubsubProvision {
-                topic: topic.flatten(),
-                settings,
-                dead_letter: dead_letter.flatten(),
-                bronze: bronze.flatten(),
-            };
-            self.names_differ(&pubsub, subscription);
-            pubsub
+        let pubsub = worker_subscription.map(|_| PubsubProvision {
+            topic: topic.flatten(),
+            settings,
+            dead_letter: dead_letter.flatten(),
+            bronze: bronze.flatten(),
         });
         Some(ProvisionConfig { location: raw.location, worker, pubsub })
     }
@@ -157,26 +153,6 @@ impl Check {
         let tier = self.tier("provision.bronze", tier);
         let subscription = self.resource("provision.bronze.subscription", "subscriptions", raw.subscription, project);
         Some(BronzeSubscription { subscription: subscription?, tier: tier? })
-    }
-
-    /// A topic that is its own dead-letter topic delivers for ever; one subscription cannot be two.
-    fn names_differ(&mut self, pubsub: &PubsubProvision, worker: &str) {
-        let dead = pubsub.dead_letter.as_ref();
-        if dead.is_some_and(|dead| pubsub.topic.as_ref() == Some(&dead.topic)) {
-            self.refuse::<()>("provision.dead_letter_topic", "it is the topic itself: give another one");
-        }
-        let mut taken = vec![worker];
-        let subscriptions = [
-            ("provision.dead_letter_subscription", dead.map(|dead| dead.subscription.as_str())),
-            ("provision.bronze.subscription", pubsub.bronze.as_ref().map(|bronze| bronze.subscription.as_str())),
-        ];
-        for (key, name) in subscriptions {
-            let Some(name) = name else { continue };
-            if taken.contains(&name) {
-                self.refuse::<()>(key, format!("{name} is another subscription of this pipeline already"));
-            }
-            taken.push(name);
-        }
     }
 
     /// A topic's or subscription's full name. None, without a problem, where there is no project to complete it with.
@@ -302,10 +278,7 @@ mod tests {
             let what = "write NAME or projects/PROJECT/topics/NAME";
             refused(&[&format!("provision.topic={topic}")], "provision.topic", what);
         }
-        refused(&["provision.topic=abc", "provision.dead_letter_topic=abc"], "provision.dead_letter_topic", "itself");
         let bronze = |subscription: &str| format!("provision.bronze.subscription={subscription}");
-        let table = "provision.bronze.table=d.raw";
-        refused(&[&bronze("sub"), table], "provision.bronze.subscription", "another subscription");
         refused(&[&bronze("b-sub"), "provision.bronze.table=a..b"], "provision.bronze.table", "is not a table");
         refused(&[&bronze("b-sub"), "provision.bronze.table=d.silver"], "provision.bronze.table", "another tier's");
         refused(&["provision.location=us central"], "provision.location", "us-central1");

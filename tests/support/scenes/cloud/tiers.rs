@@ -84,6 +84,29 @@ impl Cloud<'_> {
         Ok(())
     }
 
+    /// The good booking is published once more: silver has it once.
+    pub fn published_twice(&mut self) -> Result<()> {
+        self.operator.tell(
+            "Checkout publishes the good booking once more: another message, with another id, and the same payload. [dedup] in \
+             the pipeline file says what makes two events the same.",
+        );
+        let ids = self.publisher.publish([PAYLOADS[0]])?;
+        let id = &ids[0];
+        let of =
+            |table: &str, column: &str| format!("SELECT COUNT(*) FROM `{PROJECT}.{table}` WHERE {column} = '{id}'");
+        let raw = of("offvia_bronze.raw_bookings", "message_id");
+        self.wait("the message in bronze", |cloud| Ok(cloud.count(&raw)? == 1))?;
+        // One that came later would be found in the next scene, which knows all messages that may be there.
+        for table in ["offvia_silver.fact_bookings", "offvia_quarantine.poisoned_events"] {
+            let rows = self.count(&of(table, "source_message_id"))?;
+            ensure!(rows == 0, "{table} has {rows} rows of message {id}, which is a duplicate");
+        }
+        self.operator.tell(&format!("\nMessage {id} is in bronze, and in neither silver nor quarantine:"));
+        let rows = self.show(SILVER, &["booking_id", "source_message_id"]);
+        ensure!(rows.len() == 1, "silver has BK-90210 {} times", rows.len());
+        Ok(())
+    }
+
     fn bronze(&self, ids: &[String]) -> Result<()> {
         self.operator.tell(
             "\nBronze has all three. (On Google Cloud its BigQuery subscription writes it; the emulator's writes nothing, so \
