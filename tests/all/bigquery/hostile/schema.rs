@@ -86,7 +86,7 @@ fn fed(fake: &Fake) -> Pipeline {
 #[test]
 fn a_column_that_is_added_is_written_from_then_on() {
     let fake = with_tables();
-    fake.drop_column(QUARANTINE, "error_code", true);
+    fake.drop_column(QUARANTINE, "pipeline", true);
     let pipeline = fed(&fake);
     let (run, mut stdin) = Running::start(&pipeline);
     let mut fed = 0;
@@ -101,10 +101,10 @@ fn a_column_that_is_added_is_written_from_then_on() {
         }
     };
     more(&|fake| fake.count(QUARANTINE) == 5);
-    fake.add_column(QUARANTINE, "error_code STRING", true);
+    fake.add_column(QUARANTINE, "pipeline STRING", true);
     // The next answer tells of it; one of the next rows has it.
     more(&|fake| {
-        fake.content(|content| content.rows(QUARANTINE).last().is_some_and(|row| row.contains_key("error_code")))
+        fake.content(|content| content.rows(QUARANTINE).last().is_some_and(|row| row.contains_key("pipeline")))
     });
     drop(stdin);
     run.finish().expect(0);
