@@ -59,13 +59,13 @@ pub fn run(duration: Duration, seed: u64, tell: fn(&str)) -> Result<Report> {
             ));
         }
         stop.store(true, Ordering::Relaxed);
-        let published = publisher.join().map_err(|_| anyhow::anyhow!("the publisher failed"))?;
+        let sent = publisher.join().map_err(|_| anyhow::anyhow!("the publisher failed"))?;
         troubled?;
         // The last one is left alone.
         trouble.report.faults += fake.stop_random();
         trouble.report.workers += 1;
-        finish(&fake, &trouble.pipeline, &published)?;
-        anyhow::Ok(published)
+        finish(&fake, &trouble.pipeline, &sent)?;
+        anyhow::Ok(sent)
     })?;
     fake.content(|content| check(&content, &published, &mut report))?;
     report.took = begun.elapsed();

@@ -61,7 +61,7 @@ impl Trouble<'_> {
     fn killed(&mut self, forget_streams: bool) -> Result<()> {
         let mut run = self.start();
         if !self.work(&mut run) {
-            return self.ended(run.finish());
+            return self.ended(&run.finish());
         }
         run.signal(Signal::KILL);
         run.finish();
@@ -89,14 +89,14 @@ impl Trouble<'_> {
             self.report.kills += 1;
             return Ok(());
         }
-        self.ended(ended)
+        self.ended(&ended)
     }
 
     fn stopped(&mut self) -> Result<()> {
         let mut run = self.start();
         self.work(&mut run);
         if run.has_ended() {
-            return self.ended(run.finish());
+            return self.ended(&run.finish());
         }
         let ended = run.stop();
         if ended.code == Some(0) {
@@ -104,7 +104,7 @@ impl Trouble<'_> {
             return Ok(());
         }
         // It was asked before it could be: while it started.
-        if ended.signal == Some(Signal::TERM.as_raw()) { Ok(()) } else { self.ended(ended) }
+        if ended.signal == Some(Signal::TERM.as_raw()) { Ok(()) } else { self.ended(&ended) }
     }
 
     fn through_an_outage(&mut self) -> Result<()> {
@@ -118,7 +118,7 @@ impl Trouble<'_> {
         self.fake.lift(rule);
         self.report.outages += 1;
         if !self.work(&mut run) {
-            return self.ended(run.finish());
+            return self.ended(&run.finish());
         }
         run.signal(Signal::KILL);
         run.finish();
@@ -131,13 +131,13 @@ impl Trouble<'_> {
         let mut run = self.start();
         self.work(&mut run);
         let table = *self.rng.choice(&TABLES).expect("there are tables");
-        let open =
-            self.fake.content(|content| content.streams(table)).into_iter().filter(|(_, _, finalized)| !finalized);
-        let open: Vec<String> = open.map(|(name, ..)| name).collect();
-        open.iter().for_each(|stream| self.fake.someone_finalizes(stream));
+        let streams = self.fake.content(|content| content.streams(table));
+        for (stream, ..) in streams.iter().filter(|(_, _, finalized)| !finalized) {
+            self.fake.someone_finalizes(stream);
+        }
         self.report.closed_streams += 1;
         if !self.work(&mut run) {
-            return self.ended(run.finish());
+            return self.ended(&run.finish());
         }
         run.signal(Signal::KILL);
         run.finish();
@@ -146,7 +146,7 @@ impl Trouble<'_> {
     }
 
     /// Takes note of a worker that ended by itself.
-    fn ended(&mut self, ended: Ended) -> Result<()> {
+    fn ended(&mut self, ended: &Ended) -> Result<()> {
         let known = ended.code == Some(1) && REASONS.iter().any(|reason| ended.stderr.contains(reason));
         if !known || ended.stderr.contains("panicked") {
             bail!("a worker ended as it should not: {ended:?}");

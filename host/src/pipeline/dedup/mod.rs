@@ -1,8 +1,8 @@
 //! Three kinds of "again" that must not be confused: a message that is delivered once more (redelivery), an event that
 //! its producer sent twice (duplicate), and an event that an operator wants again (replay of quarantine).
 //!
-//! [`admit`] looks before the rules: a message that was committed before is left out, an event that is known to be a
-//! duplicate is not judged. [`settle`] looks again at the commit, when everything before it is committed, and its word
+//! `admit` looks before the rules: a message that was committed before is left out, an event that is known to be a
+//! duplicate is not judged. `settle` looks again at the commit, when everything before it is committed, and its word
 //! counts: admission only spares work. From settling to the commit nobody else commits: a replay waits.
 
 mod acks;

@@ -121,7 +121,7 @@ mod tests {
         let config = BigqueryConfig {
             project: "p".into(),
             request_timeout: Duration::from_millis(50),
-            give_up_after: Duration::from_secs(60),
+            give_up_after: Duration::from_mins(1),
             endpoint: None,
             storage_endpoint: None,
             identity: Identity::Anonymous,

@@ -18,7 +18,7 @@ use std::ops::Range;
 /// undone entry might be taken for written where they are not.
 const FULL: usize = 900_000;
 
-/// A row of at most this many bytes is written: a request has one above [`FULL`] at most, so it stays below 8 MB.
+/// A row of at most this many bytes is written: a request has one of more than 900 kB at most, so it stays below 8 MB.
 pub const MAX_ROW: usize = 7_000_000;
 
 /// Splits rows into requests.

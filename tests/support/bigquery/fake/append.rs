@@ -182,7 +182,7 @@ impl Line {
             let decoder = Decoder::new(&settled.descriptor, table, path, filled).map_err(|refusal| (refusal, false))?;
             let version = table.version;
             let standing = state.refused_rows.iter().filter(|(refusing, _)| refusing == path).map(|(_, test)| test);
-            check(&rows, &decoder, standing.chain(test)).map_err(|refusal| (refusal, false))?;
+            check(&rows, &decoder, &standing.chain(test).collect::<Vec<_>>()).map_err(|refusal| (refusal, false))?;
             let updated = (settled.told != u64::MAX && settled.told != version).then(|| table.schema());
             settled.told = version;
             state.write(&stream, offset, rows, &Arc::new(decoder)).map_err(|refusal| (refusal, false))?;
@@ -206,16 +206,12 @@ impl Line {
 }
 
 /// Reads every row. One that is refused refuses all.
-fn check<'a>(
-    rows: &[Vec<u8>],
-    decoder: &Decoder,
-    tests: impl Iterator<Item = &'a RowTest> + Clone,
-) -> Result<(), Refusal> {
+fn check(rows: &[Vec<u8>], decoder: &Decoder, tests: &[&RowTest]) -> Result<(), Refusal> {
     let mut errors = Vec::new();
     for (index, row) in (0..).zip(rows) {
         let refused = match decoder.row(row) {
             Err(why) => Some(why),
-            Ok(row) => tests.clone().find_map(|test| test(&row)),
+            Ok(row) => tests.iter().find_map(|test| test(&row)),
         };
         if let Some(message) = refused {
             errors.push(RowError { index, code: row_error::RowErrorCode::FieldsError.into(), message });
