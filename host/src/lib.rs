@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`] ← [`rules`], [`source`], [`ledger`],
-//! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`diff`], [`admin`] ← [`cli`]. Only [`rules`] names
-//! wasmtime; only [`google`], [`source::pubsub`] and [`warehouse::bigquery`] name crates of Google's services.
+//! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`diff`], [`admin`] ← [`provision`] ← [`cli`]. Only
+//! [`rules`] names wasmtime; only [`google`], [`source::pubsub`], [`warehouse::bigquery`] and [`provision`] name crates of
+//! Google's services.
 
 pub mod admin;
 pub mod cli;
@@ -24,6 +25,7 @@ pub mod google;
 pub mod ledger;
 pub mod pace;
 pub mod pipeline;
+pub mod provision;
 pub mod releases;
 pub mod row;
 pub mod rules;

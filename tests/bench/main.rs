@@ -3,6 +3,7 @@
 //! Every figure is the median of several rounds, and every ratio is taken between figures of the same round, one after
 //! the other on the same machine: speeds drift, ratios drift less. Nothing here passes or fails on a figure.
 
+mod dedup;
 mod payloads;
 mod python;
 mod report;
@@ -21,7 +22,7 @@ struct Arguments {
     smoke: bool,
     json: Option<PathBuf>,
     python: String,
-    /// Only this part: `sandbox`, `whole` or `swap`.
+    /// Only this part: `sandbox`, `whole`, `swap` or `dedup`.
     part: Option<String>,
 }
 
@@ -54,6 +55,9 @@ fn main() -> Result<()> {
     if wanted("swap") {
         swap::measure(effort, &mut report)?;
     }
+    if wanted("dedup") {
+        dedup::measure(effort, &mut report)?;
+    }
     print!("{}", report.table());
     if let Some(file) = arguments.json {
         report.write(&file).with_context(|| format!("cannot write {}", file.display()))?;
@@ -71,7 +75,9 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments> {
             "--python" => arguments.python = value()?,
             "--part" => arguments.part = Some(value()?),
             _ => {
-                bail!("unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole|swap")
+                bail!(
+                    "unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole|swap|dedup"
+                )
             }
         }
     }

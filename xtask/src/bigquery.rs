@@ -21,7 +21,7 @@ const INSTALLED: &str = "installed.txt";
 /// The oldest Python that the emulator runs on.
 const PYTHON: Version = Version::new(3, 11, 0);
 
-/// Copies DuckDB's extension files from the packages to where DuckDB looks for them below the home that it is given.
+/// Copies `DuckDB`'s extension files from the packages to where `DuckDB` looks for them below the home that it is given.
 const COPY_EXTENSIONS: &str = "
 import pathlib, shutil, site, sys
 import duckdb

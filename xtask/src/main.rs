@@ -48,8 +48,9 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "demo",
-        arguments: "[swap]",
-        summary: "build everything, run the Offvia example on SQLite and show its three tiers; or swap rules under load",
+        arguments: "[swap | cloud]",
+        summary: "build everything, run the Offvia example on SQLite and show its three tiers; or swap rules under load, or run \
+                  it on emulators of Google Cloud",
         run: demo::run,
     },
     Command {

@@ -3,10 +3,12 @@
 use super::quarantine::not_replayable;
 use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
+use crate::ledger::KeyNeed;
+use crate::pipeline::dedup::{DedupNeed, Needs, needs};
 use crate::pipeline::{Prepared, SourceFound, prepare};
 use crate::rules::Served;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -61,6 +63,7 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
             "subscription": subscription,
             "tables_to_make": tables,
             "not_replayable": not_replayable,
+            "keys": keys_json(&needs(config)),
         }));
         return;
     }
@@ -78,8 +81,56 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
         let statement = config.warehouse.create_statement(table).expect("tables to be made are checked with the plan");
         text.push_str(&format!("a run will make this table:\n{statement};\n"));
     }
+    text.push_str(&keys_text(config, &needs(config)));
     if let Some(note) = not_replayable {
         text.push_str(&format!("note: {note}\n"));
     }
     output::print(&text);
+}
+
+/// What recognising events takes, for a person.
+fn keys_text(config: &Config, needs: &Needs) -> String {
+    let rate = format!(
+        "at {} events/s ({})",
+        needs.rate,
+        match (needs.is_assumed, needs.dedup) {
+            (false, _) => "dedup.expected_rate",
+            (true, Some(_)) => "assumed: say dedup.expected_rate",
+            (true, None) => "assumed",
+        }
+    );
+    let need = |KeyNeed { keys, disk, memory }: KeyNeed| {
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        format!("{rate} up to {keys} keys: {} MiB of disk, {} MiB of memory\n", mib(disk), mib(memory))
+    };
+    let mut text = String::new();
+    if let Some(redelivery) = needs.redelivery {
+        text.push_str(&format!("messages that are delivered again are known by {}", need(redelivery)));
+    }
+    let by = config.dedup.as_ref().map_or_else(String::new, |dedup| dedup.by.to_string());
+    match needs.dedup {
+        Some(DedupNeed::Horizon(horizon)) => text.push_str(&format!("duplicates are known by {by}, {}", need(horizon))),
+        Some(DedupNeed::Run(disk, memory)) => text.push_str(&format!(
+            "duplicates are known by {by}, until the source is read to its end: {disk} bytes of disk and {memory} of \
+             memory for each key\n"
+        )),
+        None => {}
+    }
+    text
+}
+
+/// The same for a program.
+fn keys_json(needs: &Needs) -> Value {
+    let need =
+        |KeyNeed { keys, disk, memory }: KeyNeed| json!({ "keys": keys, "disk_bytes": disk, "memory_bytes": memory });
+    let dedup = needs.dedup.map(|dedup| match dedup {
+        DedupNeed::Horizon(horizon) => need(horizon),
+        DedupNeed::Run(disk, memory) => json!({ "disk_bytes_per_key": disk, "memory_bytes_per_key": memory }),
+    });
+    json!({
+        "events_per_second": needs.rate,
+        "assumed": needs.is_assumed,
+        "redelivery": needs.redelivery.map(need),
+        "dedup": dedup,
+    })
 }

@@ -10,6 +10,7 @@ mod inspect;
 mod operator;
 mod output;
 mod pack;
+mod provision;
 mod quarantine;
 mod rules;
 mod run;
@@ -48,6 +49,8 @@ enum Command {
     Diff(Box<diff::DiffArgs>),
     /// Stage rules in a rule store, and say which serves which event version
     Rules(rules::RulesArgs),
+    /// Make what a pipeline needs on Google Cloud: datasets, tables, topics, subscriptions
+    Provision(provision::ProvisionArgs),
     /// Look into quarantine, and replay what was rejected with today's rules
     Quarantine(quarantine::QuarantineArgs),
     /// Print a completion script for a shell
@@ -102,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::test(&args),
         Command::Diff(args) => diff::diff(&args),
         Command::Rules(args) => rules::rules(&args),
+        Command::Provision(args) => provision::provision(&args),
         Command::Quarantine(args) => quarantine::quarantine(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.

@@ -1,6 +1,7 @@
 //! What the pipeline file says of events that a producer sent twice.
 
 use crate::rules::set::Pointer;
+use std::fmt;
 use std::time::Duration;
 
 /// What is done about events that a producer sent twice.
@@ -29,6 +30,19 @@ pub enum DedupBy {
     Field(Pointer),
     /// Columns of the accepted row. After the rules; rows with a null in one are not compared.
     Columns(Vec<String>),
+}
+
+impl fmt::Display for DedupBy {
+    /// As a reason names it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Payload => f.write_str("payload"),
+            Self::MessageId => f.write_str("message id"),
+            Self::Attribute(name) => write!(f, "attribute `{name}`"),
+            Self::Field(pointer) => write!(f, "field {}", pointer.as_str()),
+            Self::Columns(columns) => write!(f, "value of {}", columns.join(", ")),
+        }
+    }
 }
 
 /// What becomes of an event whose key is taken and whose row differs.

@@ -1,7 +1,8 @@
 //! A pipeline file with overlays and `--set` laid over it, and where each key came from.
 //!
 //! A later layer wins key by key; tables are merged. In `source` and `warehouse` exactly one kind can be: a layer
-//! that names another kind replaces the one below. Paths in a file are relative to that file; on the command line,
+//! that names another kind replaces the one below. `rules.components` and `rules.store` take each other's place in the
+//! same way. Paths in a file are relative to that file; on the command line,
 //! to the working directory.
 
 use super::problem::{ConfigError, Problem};
@@ -13,6 +14,9 @@ use toml::{Table, Value};
 
 /// Tables that hold one of several kinds.
 const ONE_OF: [&str; 2] = ["source", "warehouse"];
+
+/// Keys of `rules` that say where components are: one takes the place of the other.
+const RULES_FROM: [&str; 2] = ["components", "store"];
 
 /// Keys whose values are paths; `*` stands for any key.
 const PATHS: [&[&str]; 6] = [
@@ -103,6 +107,18 @@ impl Layers {
                 below.clear();
                 let gone = format!("{key}.");
                 self.origins.retain(|key, _| !key.starts_with(&gone));
+            }
+        }
+        let says =
+            |key: &str| table.get("rules").and_then(Value::as_table).is_some_and(|rules| rules.contains_key(key));
+        for (key, other) in [(RULES_FROM[0], RULES_FROM[1]), (RULES_FROM[1], RULES_FROM[0])] {
+            if says(key)
+                && !says(other)
+                && let Some(Value::Table(below)) = self.table.get_mut("rules")
+                && below.remove(other).is_some()
+            {
+                let gone = format!("rules.{other}");
+                self.origins.retain(|key, _| *key != gone && !key.starts_with(&format!("{gone}.")));
             }
         }
         merge(&mut self.table, table);
@@ -234,6 +250,22 @@ mod tests {
         // What was replaced comes from nowhere: its parent stands in the overlay.
         assert_eq!(layers.origin("source.file.path"), Some("over.toml:2"));
         assert_eq!(layers.origin("source.pubsub.subscription"), Some("over.toml:1"));
+    }
+
+    #[test]
+    fn a_rule_store_replaces_components_below_and_they_a_store() {
+        let (components, store) = ("[rules.components]\n1 = 'a.wasm'\n", "[rules]\nstore = 's'\n");
+        let keys = |below: &str, above: &str, sets: &[&str]| {
+            let layers = layered(below, above, sets);
+            layers.table["rules"].as_table().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(keys(components, store, &[]), "store");
+        assert_eq!(keys(store, components, &[]), "components");
+        assert_eq!(keys(store, "", &["rules.components.2=b.wasm"]), "components");
+        assert_eq!(keys("[rules]\ncache = 'c'\n", store, &[]), "cache store");
+        // A layer that names both contradicts itself, and is refused.
+        assert_eq!(keys("", &format!("{store}{components}"), &[]), "components store");
+        assert_eq!(layered(components, store, &[]).origin("rules.components.\"1\""), Some("over.toml:1"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod dedup;
 mod google;
 mod layers;
 mod problem;
+mod provision;
 mod raw;
 pub(crate) mod units;
 mod validate;
@@ -15,6 +16,7 @@ pub use dedup::{DedupBy, DedupConfig, OnConflict};
 pub use google::{BigqueryConfig, PubsubConfig};
 pub use layers::{Layers, key_path};
 pub use problem::{ConfigError, Problem};
+pub use provision::{Backoff, BronzeSubscription, DeadLetter, ProvisionConfig, PubsubProvision, SubscriptionSettings};
 pub use validate::default_cache;
 
 use crate::rules::guard::GuardLimits;
@@ -63,6 +65,8 @@ pub struct Config {
     pub silver: SilverConfig,
     /// Rejected events.
     pub quarantine: TierConfig,
+    /// What `preflight provision` makes beside the tables.
+    pub provision: ProvisionConfig,
 }
 
 /// Where events come from.

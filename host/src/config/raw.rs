@@ -26,6 +26,8 @@ pub(super) struct RawConfig {
     pub bronze: Option<RawTier>,
     pub silver: RawSilver,
     pub quarantine: RawTier,
+    #[serde(default)]
+    pub provision: RawProvision,
 }
 
 #[derive(Debug, Deserialize)]
@@ -233,6 +235,39 @@ pub(super) struct RawSilver {
     pub description: Option<String>,
     #[serde(default)]
     pub host_columns: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawProvision {
+    pub location: Option<String>,
+    pub topic: Option<String>,
+    pub ack_deadline: Option<String>,
+    pub retention: Option<String>,
+    #[serde(default)]
+    pub retain_acked: bool,
+    #[serde(default)]
+    pub ordering: bool,
+    #[serde(default)]
+    pub exactly_once: bool,
+    pub min_backoff: Option<String>,
+    pub max_backoff: Option<String>,
+    pub dead_letter_topic: Option<String>,
+    pub dead_letter_subscription: Option<String>,
+    pub max_delivery_attempts: Option<u32>,
+    pub worker: Option<String>,
+    pub bronze: Option<RawBronzeSubscription>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawBronzeSubscription {
+    pub subscription: String,
+    pub table: String,
+    pub partition_by: Option<String>,
+    #[serde(default)]
+    pub cluster_by: Vec<String>,
+    pub description: Option<String>,
 }
 
 /// Parses the merged layers. Every unknown key is reported; then the first value of the wrong type.

@@ -4,6 +4,7 @@ mod admin;
 mod check;
 mod dedup;
 mod google;
+mod provision;
 mod rules;
 mod tables;
 #[cfg(test)]
@@ -114,6 +115,12 @@ impl Check {
                 self.path(key, path);
             }
         }
+        let provision = self.provision(
+            raw.provision,
+            source.as_ref(),
+            warehouse.as_ref(),
+            [silver_tier.as_ref(), quarantine.as_ref()],
+        );
         let name = name?;
         let warehouse = warehouse?;
         let ledger = raw.ledger.path.map_or_else(|| default_ledger(&warehouse, &name), PathBuf::from);
@@ -137,6 +144,7 @@ impl Check {
             },
             silver: SilverConfig { tier: silver_tier?, host_columns },
             quarantine: quarantine?,
+            provision: provision?,
         })
     }
 

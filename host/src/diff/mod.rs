@@ -63,7 +63,7 @@ pub fn run(
         let Read { events, not_whole } = batch?;
         all.skip_not_whole(not_whole);
         let (pair, selection) = (pair.clone(), selection.cloned());
-        judging.push_back(pool.submit(events, move |judge, events, range| {
+        judging.push_back(pool.submit(Arc::new(events), move |judge, events, range| {
             part(judge, &pair, selection.as_deref(), &events[range], samples)
         }));
         if judging.len() == JUDGING {

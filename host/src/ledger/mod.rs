@@ -18,7 +18,7 @@ mod schema;
 
 pub use codec::{Frames, Original};
 pub use error::LedgerError;
-pub use keys::{Additions, Claim, Fingerprint, Horizon, Key, Parts, Retention};
+pub use keys::{Additions, Claim, Fingerprint, Horizon, Key, KeyNeed, Parts, Retention};
 pub use outbox::{Part, Refused};
 
 use crate::warehouse::events::Resolution;
@@ -41,6 +41,8 @@ pub struct Ledger {
     directory: PathBuf,
     id: String,
     is_new: bool,
+    /// The first commit of this process.
+    first_own: Seq,
     next_seq: Seq,
     streams: BTreeMap<Tier, Stream>,
     undone: BTreeSet<Seq>,
@@ -99,6 +101,7 @@ impl Ledger {
             directory: directory.to_owned(),
             id,
             is_new,
+            first_own: next_seq,
             next_seq,
             streams,
             undone,
@@ -273,6 +276,11 @@ impl Ledger {
         }
     }
 
+    /// Whether a commit was made by an earlier process, which may have sent it.
+    pub const fn is_of_earlier_run(&self, seq: Seq) -> bool {
+        seq < self.first_own
+    }
+
     /// The lowest undone commit.
     pub fn first_undone(&self) -> Option<Seq> {
         self.undone.first().copied()
@@ -306,6 +314,7 @@ impl Ledger {
         let transaction = self.connection.transaction()?;
         transaction.prepare_cached("DELETE FROM outbox WHERE seq = ?1")?.execute([seq])?;
         transaction.prepare_cached("DELETE FROM commits WHERE seq = ?1")?.execute([seq])?;
+        keys::done(&transaction, seq)?;
         if self.resolutions.contains_key(&seq) {
             transaction.execute("DELETE FROM resolutions WHERE seq = ?1", [seq])?;
         }
@@ -317,11 +326,13 @@ impl Ledger {
     }
 
     /// Takes refused rows out of an entry, in one transaction: the entry is replaced, later undone entries of its
-    /// stream move forward, and the refused events become a commit of their own for quarantine.
+    /// stream move forward, and the refused events become a commit of their own for quarantine. Their dedup keys are
+    /// released.
     pub fn replace(&mut self, refused: &Refused<'_>) -> Result<(), LedgerError> {
         let seq = self.next_seq;
         let transaction = self.connection.transaction()?;
         let shifted = outbox::remove_rows(&transaction, refused.seq, refused.tier, refused.kept)?;
+        self.keys.release(&transaction, refused.seq, refused.events)?;
         let part = std::slice::from_ref(refused.quarantine);
         let entries = outbox::bind(&transaction, &self.streams, seq, part, refused.originals, None)?;
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
@@ -332,9 +343,17 @@ impl Ledger {
     }
 
     /// Takes refused rows out of the silver entry of a replay, in one transaction: the entry is replaced, later undone
-    /// entries of its stream move forward, and the quarantine rows of the refused events stay as they are.
-    pub fn withdraw(&mut self, seq: Seq, kept: &RowSet, resolution: Resolution) -> Result<(), LedgerError> {
+    /// entries of its stream move forward, and the quarantine rows of the refused `events` stay as they are. Their dedup
+    /// keys are released.
+    pub fn withdraw(
+        &mut self,
+        seq: Seq,
+        kept: &RowSet,
+        events: &[u32],
+        resolution: Resolution,
+    ) -> Result<(), LedgerError> {
         let transaction = self.connection.transaction()?;
+        self.keys.release(&transaction, seq, events)?;
         let shifted = outbox::remove_rows(&transaction, seq, Tier::Silver, kept)?;
         outbox::write_resolution(&transaction, seq, &resolution)?;
         transaction.commit()?;

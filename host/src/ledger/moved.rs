@@ -1,6 +1,7 @@
-//! A stream that the warehouse no longer has: what was bound to it and is not in the table is bound to another.
+//! A stream that the warehouse no longer has, or that somebody else has written to: what was bound to it and is not in the
+//! table is bound to another.
 
-use super::{Entry, Ledger, LedgerError, Seq, Stream, Tier, outbox};
+use super::{Entry, Ledger, LedgerError, Seq, Stream, Tier, outbox, schema};
 use std::sync::Arc;
 
 impl Ledger {
@@ -16,14 +17,30 @@ impl Ledger {
         Ok(found)
     }
 
+    /// Remembers that somebody else has written to a target's stream: how many rows it has says nothing of ours.
+    pub fn distrust_stream(&mut self, tier: Tier) -> Result<(), LedgerError> {
+        let Some(stream) = self.streams.get(&tier) else { return Ok(()) };
+        let key = distrusted(tier);
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", [&key, &stream.name])?;
+        Ok(())
+    }
+
+    /// Whether somebody else has written to a target's stream.
+    pub fn is_distrusted(&self, tier: Tier) -> Result<bool, LedgerError> {
+        let name = schema::meta(&self.connection, &distrusted(tier))?;
+        Ok(name.is_some() && name.as_deref() == self.streams.get(&tier).map(|stream| stream.name.as_str()))
+    }
+
     /// Binds what is undone of a target's stream to the new stream `name`, in one transaction. The first `written` rows of
     /// the old one are in the table: of an entry that ends behind them only the rest is sent again.
     pub fn move_stream(&mut self, tier: Tier, name: &str, written: u64) -> Result<(), LedgerError> {
         let Some(old) = self.streams.get(&tier).cloned() else { return Ok(()) };
         let undone = self.undone_entries(tier)?;
         let mut new = Stream { name: name.to_owned(), next_offset: 0, layout: Arc::clone(&old.layout) };
+        // The next start compares the counts of closed streams: this one has others than ours, and is forgotten.
+        let counted = if self.is_distrusted(tier)? { 0 } else { written };
         let transaction = self.connection.transaction()?;
-        let closed = Stream { next_offset: written, ..old };
+        let closed = Stream { next_offset: counted, ..old };
         outbox::close_stream(&transaction, tier, &closed)?;
         outbox::insert_stream(&transaction, tier, name, &new.layout)?;
         for (seq, entry) in undone {
@@ -34,12 +51,18 @@ impl Ledger {
             outbox::rebind(&transaction, (seq, tier), &new, rows, rest.as_ref())?;
             new.next_offset += rows as u64;
         }
+        transaction.execute("DELETE FROM meta WHERE key = ?1", [distrusted(tier)])?;
         transaction.commit()?;
         self.streams.insert(tier, new);
         // What is in memory is bound to the old one.
         self.recent.clear();
         Ok(())
     }
+}
+
+/// Under this key a distrusted stream is remembered.
+fn distrusted(tier: Tier) -> String {
+    format!("distrusted-{tier}")
 }
 
 #[cfg(test)]
@@ -101,6 +124,26 @@ mod tests {
         }
         commit(&mut ledger, &layout, &[(Tier::Silver, 1)]);
         assert_eq!(bound(&ledger).last().unwrap().1, 2);
+    }
+
+    #[test]
+    fn a_stream_that_somebody_else_wrote_to_is_remembered_until_it_is_moved_and_then_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });
+        let open = || Ledger::open(directory.path(), "p", "w").unwrap();
+        let mut ledger = open();
+        ledger.open_stream(Tier::Silver, "old", Arc::clone(&layout)).unwrap();
+        commit(&mut ledger, &layout, &[(Tier::Silver, 2)]);
+        assert!(!ledger.is_distrusted(Tier::Silver).unwrap() && !ledger.is_of_earlier_run(1));
+        ledger.distrust_stream(Tier::Silver).unwrap();
+        drop(ledger);
+        let mut ledger = open();
+        assert!(ledger.is_distrusted(Tier::Silver).unwrap() && ledger.is_of_earlier_run(1));
+        assert!(!ledger.is_distrusted(Tier::Bronze).unwrap());
+        ledger.move_stream(Tier::Silver, "new", 1).unwrap();
+        assert!(!ledger.is_distrusted(Tier::Silver).unwrap());
+        assert_eq!(bound(&ledger), [("new".to_owned(), 0, vec![1])]);
+        assert!(ledger.closed_streams().unwrap().is_empty());
     }
 
     #[test]

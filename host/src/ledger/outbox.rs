@@ -31,6 +31,8 @@ pub struct Refused<'a> {
     pub kept: &'a RowSet,
     /// The refused events' rows for quarantine.
     pub quarantine: &'a Part,
+    /// The refused events' indexes in the micro-batch.
+    pub events: &'a [u32],
     /// The refused events.
     pub originals: &'a Frames,
 }

@@ -1,6 +1,6 @@
 //! From outcomes to rows: every check the table could make is made here, before a row is promised.
 
-use super::dedup::Fate;
+use super::facts::Fate;
 use super::plan::{HostTable, Plan, Silver};
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
@@ -65,7 +65,6 @@ impl<'a> Assembler<'a> {
         let attributes = judged.event.attributes_json();
         if let Some(bronze) = &self.plan.bronze {
             self.bronze(judged, bronze, &attributes);
-            self.tally.bronze += 1;
         }
         let rejection = match (outcome, rule) {
             (Ok(Verdict::Accept(row)), Some(rule)) => match self.silver(judged, &rule.digest, &row, &attributes) {
@@ -87,9 +86,20 @@ impl<'a> Assembler<'a> {
         Fate::rejected(&rejection)
     }
 
+    /// Adds an event that is known to be a duplicate.
+    pub fn add_duplicate(&mut self, judged: Judged<'_>, version: CountedVersion<'_>) -> Fate {
+        self.tally.read(judged.event.publish_time);
+        if let Some(bronze) = &self.plan.bronze {
+            self.bronze(judged, bronze, &judged.event.attributes_json());
+        }
+        self.tally.of(version).duplicates += 1;
+        Fate::Duplicate
+    }
+
     /// Adds the raw event. SQLite takes it however large it is. For BigQuery it is cut where it does not fit a request: it is
     /// whole where a BigQuery subscription writes it.
     fn bronze(&mut self, judged: Judged<'_>, bronze: &HostTable, attributes: &str) {
+        self.tally.bronze += 1;
         let limit = match bronze.layout.encoding {
             Encoding::Cells => usize::MAX,
             Encoding::Proto(_) => self.plan.max_row,
@@ -238,7 +248,7 @@ fn host_row(
     context: &Context<'_>,
 ) -> Result<(), usize> {
     rows.push(index, limit, |bytes| {
-        table.layout.encode(bytes, table.columns.iter().map(|column| context.value(*column)))
+        table.layout.encode(bytes, table.columns.iter().map(|column| context.value(*column)));
     })
 }
 
@@ -324,6 +334,7 @@ mod tests {
                 limits: vec![],
                 by_rule: BTreeMap::new(),
             },
+            row_keys: BTreeMap::new(),
             max_row: 2 * KEPT,
             pipeline: String::new(),
             source_name: String::new(),
@@ -373,6 +384,7 @@ mod tests {
             max_row: 0,
             pipeline: String::new(),
             source_name: String::new(),
+            row_keys: BTreeMap::new(),
         };
         let manifest = Manifest {
             name: "r".into(),

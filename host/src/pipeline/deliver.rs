@@ -3,6 +3,7 @@
 mod moved;
 mod refused;
 mod resume;
+mod taken;
 
 use super::plan::Plan;
 use super::retry::{Backoff, Patience, retrying};
@@ -174,6 +175,7 @@ impl Delivery {
 
     async fn deliver_one(&self, seq: Seq, refused: &mut BTreeMap<Seq, Tally>) -> Result<(), DeliverError> {
         let mut backoff = Backoff::new(&self.patience);
+        let mut first = true;
         loop {
             let read = move |ledger: &mut Ledger| Ok((ledger.entries(seq)?, ledger.resolution(seq)));
             let (entries, resolution) = self.ledger.retrying(&self.patience, read).await?;
@@ -181,6 +183,9 @@ impl Delivery {
             let results = self.warehouse.append(Arc::clone(&entries)).await;
             self.metrics.sent(sending.elapsed());
             failpoint::pass(failpoint::ROWS_APPENDED);
+            if std::mem::take(&mut first) {
+                self.refuse_taken(seq, &entries, &results).await?;
+            }
             let problems = entries.iter().zip(results).filter_map(|(entry, result)| result.err().map(|e| (entry, e)));
             // What may pass for one entry does not, if another failed for good.
             let problem = problems.min_by_key(|(_, error)| matches!(error, AppendError::Retryable(_)));

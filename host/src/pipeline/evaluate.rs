@@ -2,17 +2,18 @@
 
 use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
-use super::dedup::{Admitted, Fact, Fate, Mark};
+use super::facts::{Admitted, Compared, Fact, Facts, Mark};
+use super::keys;
 use super::plan::Plan;
 use crate::event::Event;
-use crate::ledger::{Frames, Key, Original, Part};
+use crate::ledger::{Claim, Frames, Key, Original, Part};
 use crate::rules::compare::Opinion;
 use crate::rules::judge::Isolation;
-use crate::rules::{Judge, JudgePool, Limits, RuleSet, Sandbox, Served, fault::SandboxError};
+use crate::rules::{Judge, JudgePool, Limits, Rule, RuleSet, Sandbox, Served, fault::SandboxError};
 use crate::source::Leases;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::tally::{CountedVersion, Tally};
-use crate::verdict::Rejection;
+use crate::verdict::{Rejection, Verdict};
 use crate::warehouse::{RowSet, Tier};
 use futures::future::try_join_all;
 use std::borrow::Cow;
@@ -60,6 +61,10 @@ pub struct Evaluated {
     pub marks: Arc<[Mark]>,
     /// What was found out about each event that has a mark.
     pub facts: Vec<Fact>,
+    /// The events.
+    pub events: Arc<Vec<Event>>,
+    /// Where values went.
+    pub plan: Arc<Plan>,
     /// The messages that were left out before.
     pub left_out_ids: Vec<Key>,
 }
@@ -109,11 +114,16 @@ impl Evaluators {
         let (context, submitted) = (context.clone(), Instant::now());
         // Ends with the last part.
         let timer = Arc::new(self.metrics.batch(&events));
-        let (shared, besides, metrics) = (context.clone(), self.besides.clone(), self.metrics.clone());
-        let wants_facts = !marks.is_empty();
-        let waiting = self.pool.submit(events, move |judge, events, range| {
+        let events = Arc::new(events);
+        let work = Work {
+            context: context.clone(),
+            marks: Arc::clone(&marks),
+            besides: self.besides.clone(),
+            metrics: self.metrics.clone(),
+        };
+        let waiting = self.pool.submit(Arc::clone(&events), move |judge, events, range| {
             let _timer = &timer;
-            evaluate(judge, events, range, &shared, besides.as_deref(), &metrics, wants_facts)
+            work.evaluate(judge, events, range)
         });
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
@@ -128,8 +138,21 @@ impl Evaluators {
                     Some(Part { tier, layout, rows: Arc::new(rows), frames })
                 })
                 .collect();
-            let revision = context.rules.revision();
-            Ok(Evaluated { parts, originals, tally, position, leases, submitted, revision, marks, facts, left_out_ids })
+            let (revision, plan) = (context.rules.revision(), context.plan);
+            Ok(Evaluated {
+                parts,
+                originals,
+                tally,
+                position,
+                leases,
+                submitted,
+                revision,
+                marks,
+                facts,
+                events,
+                plan,
+                left_out_ids,
+            })
         }
     }
 }
@@ -150,72 +173,99 @@ fn join(outputs: Vec<Result<Output, SandboxError>>) -> Result<Output, SandboxErr
     Ok(all)
 }
 
-fn evaluate(
-    judge: &mut Judge,
-    events: &Arc<Vec<Event>>,
-    range: Range<usize>,
-    context: &Context,
-    besides: Option<&Besides>,
-    metrics: &Metrics,
-    wants_facts: bool,
-) -> Result<Output, SandboxError> {
-    let mut facts = Facts::default();
-    let mut assembler = Assembler::new(&context.plan);
-    let mut beside = besides.filter(|_| !context.pairs.is_empty()).map(Besides::collector);
-    let mut originals = Vec::with_capacity(range.len());
-    for index in range {
-        let _timer = metrics.sampled_event(index);
-        let event = &events[index];
-        let (version, judged) = judge_one(judge, &context.rules, event, &mut assembler.tally)?;
-        let index = u32::try_from(index).expect("a micro-batch is bounded far below 2^32 events");
-        let (rule, outcome) = match judged {
-            Ok((served, opinion)) => {
-                if let Some(beside) = &mut beside {
-                    beside.note(context, served, index, event, &opinion);
-                }
-                (Some(served.rule.as_ref()), opinion.map_err(Rejection::from))
+/// What the threads that judge a micro-batch share.
+#[derive(Clone)]
+struct Work {
+    context: Context,
+    marks: Arc<[Mark]>,
+    besides: Option<Arc<Besides>>,
+    metrics: Metrics,
+}
+
+impl Work {
+    fn evaluate(
+        &self,
+        judge: &mut Judge,
+        events: &Arc<Vec<Event>>,
+        range: Range<usize>,
+    ) -> Result<Output, SandboxError> {
+        let Self { context, marks, besides, metrics } = self;
+        let besides = besides.as_deref();
+        let mut facts = Facts::default();
+        let mut assembler = Assembler::new(&context.plan);
+        let mut beside = besides.filter(|_| !context.pairs.is_empty()).map(Besides::collector);
+        let mut originals = Vec::with_capacity(range.len());
+        for at in range {
+            let _timer = metrics.sampled_event(at);
+            let event = &events[at];
+            let mark = marks.get(at);
+            let index = u32::try_from(at).expect("a micro-batch is bounded far below 2^32 events");
+            if mark.is_some_and(|mark| mark.is_duplicate) {
+                let (version, served) = context.rules.route(event);
+                let counted = CountedVersion::new(version.as_deref(), served.is_ok());
+                let judged = Judged { index, event, version: version.as_deref(), rule: None };
+                let fate = assembler.add_duplicate(judged, counted);
+                facts.note(counted, None, fate, None, Claim::default());
+                originals.push(Original { event: Cow::Borrowed(event), version, rule: None });
+                continue;
             }
-            Err(rejection) => (None, Err(rejection)),
+            let (version, judged) = judge_one(judge, &context.rules, event, &mut assembler.tally)?;
+            let (rule, outcome) = match judged {
+                Ok((served, opinion)) => {
+                    if let Some(beside) = &mut beside {
+                        beside.note(context, served, index, event, &opinion);
+                    }
+                    (Some(&served.rule), opinion.map_err(Rejection::from))
+                }
+                Err(rejection) => (None, Err(rejection)),
+            };
+            let (key, claim) = mark.map(|mark| context.identity(mark, event, rule, &outcome)).unwrap_or_default();
+            let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
+            let judged = Judged { index, event, version: version.as_deref(), rule: names };
+            let fate = assembler.add(judged, rule.map(AsRef::as_ref), outcome);
+            if mark.is_some() {
+                facts.note(CountedVersion::new(judged.version, rule.is_some()), rule, fate, key, claim);
+            }
+            let rule = names.map(|(label, digest)| (label.into(), digest.into()));
+            originals.push(Original { event: Cow::Borrowed(event), version, rule });
+        }
+        if let (Some(besides), Some(beside)) = (besides, beside) {
+            besides.submit(beside, events);
+        }
+        let mut frames: [Frames; 3] = Default::default();
+        for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {
+            if !rows.is_empty() {
+                frames.push(rows);
+            }
+        }
+        let mut kept = Frames::default();
+        kept.push(&originals);
+        Ok(Output { rows: assembler.rows, frames, originals: kept, tally: assembler.tally, facts: facts.all() })
+    }
+}
+
+impl Context {
+    /// The dedup key of an event that was judged, if it has one, and what it would claim it with.
+    fn identity(
+        &self,
+        mark: &Mark,
+        event: &Event,
+        rule: Option<&Arc<Rule>>,
+        outcome: &Result<Verdict, Rejection>,
+    ) -> (Option<Key>, Claim) {
+        if mark.compared == Compared::Nothing {
+            return (None, Claim::default());
+        }
+        let row = match (outcome, rule.and_then(|rule| self.plan.row_keys.get(&rule.digest))) {
+            (Ok(Verdict::Accept(row)), Some(keys)) => Some((keys, row)),
+            _ => None,
         };
-        let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
-        let judged = Judged { index, event, version: version.as_deref(), rule: names };
-        let fate = assembler.add(judged, rule, outcome);
-        if wants_facts {
-            facts.note(CountedVersion::new(judged.version, rule.is_some()), fate);
+        let key = mark.key.or_else(|| row.and_then(|(keys, row)| keys.key(row)));
+        if key.is_none() {
+            return (None, Claim::default());
         }
-        let rule = names.map(|(label, digest)| (label.into(), digest.into()));
-        originals.push(Original { event: Cow::Borrowed(event), version, rule });
-    }
-    if let (Some(besides), Some(beside)) = (besides, beside) {
-        besides.submit(beside, events);
-    }
-    let mut frames: [Frames; 3] = Default::default();
-    for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {
-        if !rows.is_empty() {
-            frames.push(rows);
-        }
-    }
-    let mut kept = Frames::default();
-    kept.push(&originals);
-    Ok(Output { rows: assembler.rows, frames, originals: kept, tally: assembler.tally, facts: facts.facts })
-}
-
-/// What was found out about the events of a part.
-#[derive(Default)]
-struct Facts {
-    facts: Vec<Fact>,
-    versions: Vec<Arc<str>>,
-}
-
-impl Facts {
-    fn note(&mut self, version: CountedVersion<'_>, fate: Fate) {
-        let known = self.versions.iter().find(|known| known.as_ref() == version.as_str()).map(Arc::clone);
-        let version = known.unwrap_or_else(|| {
-            // Few have a count of their own.
-            self.versions.push(version.as_str().into());
-            Arc::clone(&self.versions[self.versions.len() - 1])
-        });
-        self.facts.push(Fact { version, fate });
+        let row = row.map(|(keys, row)| keys.fingerprint(row)).unwrap_or_default();
+        (key, Claim { content: keys::content(event, mark.compared), row })
     }
 }
 

@@ -3,6 +3,7 @@
 //! Rows are laid out for the table, not for a rule's manifest: rules of several event versions share one table and one
 //! stream. A column that no rule fills is left out of the rows, so the table's own default holds.
 
+use super::keys::RowKeys;
 use crate::config::{Config, Create, Problem, TierConfig, WarehouseConfig, key_path};
 use crate::digest::Digest;
 use crate::row::{Column, ColumnType};
@@ -32,6 +33,8 @@ pub struct Plan {
     pub source_name: String,
     /// What `pipeline` columns hold.
     pub pipeline: String,
+    /// Where rows have what dedup compares, by rule; none without dedup.
+    pub row_keys: BTreeMap<Digest, RowKeys>,
 }
 
 /// A table that the host fills alone.
@@ -80,6 +83,7 @@ pub fn plan(
     let quarantine =
         planner.host_table("quarantine", &config.quarantine, quarantine_columns(), resolution_columns(), &live);
     let silver = planner.silver(config, rules, &live);
+    let row_keys = planner.row_keys(config, rules);
     match (bronze, silver, quarantine) {
         (bronze, Some(silver), Some(quarantine)) if planner.problems.is_empty() => {
             let plan = Plan {
@@ -89,6 +93,7 @@ pub fn plan(
                 max_row: config.max_row,
                 source_name: config.source.name(),
                 pipeline: config.name.clone(),
+                row_keys,
             };
             Ok((plan, planner.new))
         }
@@ -270,33 +275,11 @@ impl Planner<'_> {
         Some(Silver { layout: Arc::new(layout), message_id, partition, limits, by_rule })
     }
 
-    /// The columns of a new silver table: those of all rules, then the host's. A column that not every rule fills is
-    /// nullable.
+    /// The columns of a new silver table.
     fn wanted_silver(&mut self, manifests: &[&Manifest], host: &BTreeMap<String, HostColumn>) -> Vec<Column> {
-        let mut columns: Vec<Column> = Vec::new();
-        for manifest in manifests {
-            for column in &manifest.columns {
-                match columns.iter().find(|known| known.name.eq_ignore_ascii_case(&column.name)) {
-                    None => columns.push(column.clone()),
-                    Some(known) if known.kind != column.kind => {
-                        let what = format!(
-                            "two rules disagree on column `{}`: {} and {}",
-                            column.name, known.kind, column.kind
-                        );
-                        self.refuse("silver.table", what);
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        for column in &mut columns {
-            column.nullable =
-                manifests.iter().any(|m| m.column(&column.name).is_none_or(|index| m.columns[index].nullable));
-        }
-        columns.extend(host.iter().map(|(name, host)| Column::new(name, host.kind(), host.nullable())));
-        if !columns.iter().any(|column| column.name.eq_ignore_ascii_case(RULE_DIGEST)) {
-            columns.push(Column::new(RULE_DIGEST, ColumnType::Text, true));
-        }
+        let (mut columns, problems) = silver_columns(manifests, host);
+        self.problems.extend(problems);
+        columns.extend(rule_digest_column(&columns));
         columns
     }
 
@@ -324,6 +307,26 @@ impl Planner<'_> {
                 format!("rule {} does not produce column `{name}`, which is NOT NULL in silver{but}", rule.label);
             self.refuse(key, what);
         }
+    }
+
+    /// Where rows have what dedup compares. Refuses a rule that does not produce a column which is part of the key: its
+    /// events would be compared with nothing.
+    fn row_keys(&mut self, config: &Config, rules: &RuleSet) -> BTreeMap<Digest, RowKeys> {
+        let Some(dedup) = &config.dedup else { return BTreeMap::new() };
+        let mut keys = BTreeMap::new();
+        for (_, Served { rule, .. }) in rules.served() {
+            match RowKeys::new(&dedup.by, &rule.manifest) {
+                Ok(found) => {
+                    keys.insert(rule.digest, found);
+                }
+                Err(column) => {
+                    let what =
+                        format!("rule {} does not produce column `{column}`: a key needs it of every rule", rule.label);
+                    self.refuse("dedup.by.columns", what);
+                }
+            }
+        }
+        keys
     }
 
     /// Refuses host columns that the table cannot take.
@@ -406,6 +409,38 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// The columns of silver that its rules and `silver.host_columns` fill: those of all rules, then the host's. A column that
+/// not every rule fills is nullable. With them what rules disagree about.
+pub fn silver_columns(manifests: &[&Manifest], host: &BTreeMap<String, HostColumn>) -> (Vec<Column>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let mut columns: Vec<Column> = Vec::new();
+    for manifest in manifests {
+        for column in &manifest.columns {
+            match columns.iter().find(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                None => columns.push(column.clone()),
+                Some(known) if known.kind != column.kind => {
+                    let what =
+                        format!("two rules disagree on column `{}`: {} and {}", column.name, known.kind, column.kind);
+                    problems.push(Problem::new("silver.table", what));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    for column in &mut columns {
+        column.nullable =
+            manifests.iter().any(|m| m.column(&column.name).is_none_or(|index| m.columns[index].nullable));
+    }
+    columns.extend(host.iter().map(|(name, host)| Column::new(name, host.kind(), host.nullable())));
+    (columns, problems)
+}
+
+/// The column of silver that the host fills where the table has it, unless it is one of these already.
+pub fn rule_digest_column(columns: &[Column]) -> Option<Column> {
+    let there = columns.iter().any(|column| column.name.eq_ignore_ascii_case(RULE_DIGEST));
+    (!there).then(|| Column::new(RULE_DIGEST, HostColumn::RuleDigest.kind(), true))
 }
 
 fn host_column(configured: &BTreeMap<String, HostColumn>, name: &str) -> Option<HostColumn> {

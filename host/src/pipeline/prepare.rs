@@ -1,6 +1,7 @@
 //! Everything that can be refused is refused here, before the first event is read.
 
 use super::beside::differences;
+use super::dedup::Dedup;
 use super::loading;
 use super::plan::{Plan, plan};
 use crate::config::{Config, ConfigError, Problem, PubsubConfig, RulesFrom, SourceConfig};
@@ -74,6 +75,18 @@ pub(super) fn current_releases(config: &Config) -> Result<Option<Releases>, Conf
 /// The same for live tables that were read already, and for these releases of the store. The source is not looked for: a
 /// replay needs none.
 pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releases>) -> Result<Prepared, ConfigError> {
+    Dedup::refuse_absurd(config)?;
+    let (sandbox, rules) = load_rules(config, releases)?;
+    let (plan, new_tables) = plan_for(config, &rules, live)?;
+    Ok(Prepared { sandbox, rules: Arc::new(rules), plan, new_tables, source: SourceFound::Bytes })
+}
+
+/// The rules that the pipeline file names, or that its store releases now. No table is looked at.
+pub fn rules(config: &Config) -> Result<RuleSet, ConfigError> {
+    load_rules(config, current_releases(config)?.as_ref()).map(|(_, rules)| rules)
+}
+
+fn load_rules(config: &Config, releases: Option<&Releases>) -> Result<(Arc<Sandbox>, RuleSet), ConfigError> {
     let sandbox = Sandbox::new()
         .map_err(|error| Problem::new("", format!("the sandbox cannot start on this machine: {error:#}")))?;
     let sandbox = Arc::new(sandbox);
@@ -84,8 +97,7 @@ pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releas
             loading::releases(config, &sandbox, &RuleStore::at(store), releases.unwrap_or(&nothing), None)?
         }
     };
-    let (plan, new_tables) = plan_for(config, &rules, live)?;
-    Ok(Prepared { sandbox, rules: Arc::new(rules), plan, new_tables, source: SourceFound::Bytes })
+    Ok((sandbox, rules))
 }
 
 /// Holds rules against the live tables.

@@ -60,12 +60,15 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let Some(Started { source, serving, delivery, dedup, resumed }) = started else {
         return Ok(report(&Tally::default(), 0, false));
     };
-    let requests = requests(config, &serving, &delivery, options);
+    let requests = requests(config, &serving, &delivery, &dedup, options);
     let driven = drive(source, &serving, &delivery, &dedup, config.drain_timeout, options).await;
     let requested = requests.end().await;
     serving.finish().await;
     let (tally, complete) = driven?;
     requested?;
+    if complete && dedup.ends_with_the_source() {
+        delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
+    }
     Ok(report(&tally, resumed, complete))
 }
 
@@ -123,13 +126,14 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
 }
 
 /// Takes requests to this worker as long as it runs.
-fn requests(config: &Config, serving: &Serving, delivery: &Delivery, options: &Options) -> Requests {
+fn requests(config: &Config, serving: &Serving, delivery: &Delivery, dedup: &Dedup, options: &Options) -> Requests {
     let server = Server {
         inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
         quarantine: Quarantine::of(config),
         evaluators: serving.evaluators(),
         context: serving.context(),
         delivery: delivery.clone(),
+        dedup: dedup.clone(),
         clock: Arc::clone(&options.clock),
     };
     server.start(options.stop.clone())
@@ -223,13 +227,14 @@ async fn drive(
         }
     };
     drop(commits);
-    let delivered = match &outcome {
-        Err(RunError::NotDrained(_)) => Ok(()),
-        _ => tokio::select! {
+    let delivered = if let Err(RunError::NotDrained(_)) = &outcome {
+        Ok(())
+    } else {
+        tokio::select! {
             biased;
             delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
             () = &mut drained => Err(RunError::NotDrained(drain_timeout)),
-        },
+        }
     };
     // What is held is given back.
     delivering.abort();
@@ -284,7 +289,7 @@ async fn commit(
     // Bounded memory: nothing is committed that delivery has no room for.
     let Ok(room) = commits.reserve().await else { return Ok(false) };
     let committing_alone = dedup.committing().await;
-    let Settled { parts, originals, tally, seen, position, leases, submitted, revision } =
+    let Settled { parts, originals, tally, seen, position, leases, submitted, revision, .. } =
         dedup.settle(judged, delivery).await?;
     let events = tally.read;
     for part in parts.iter().filter(|part| !part.rows.is_empty()) {

@@ -2,10 +2,10 @@
 //! beside and the one that follows the store.
 
 use super::beside::{self, Besides, PairKey, Registry, differences};
-use super::dedup::Admitted;
 use super::deliver::Delivery;
 use super::error::RunError;
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
+use super::facts::Admitted;
 use super::options::Options;
 use super::plan::Plan;
 use super::reload::{Begun, Follower, Message, follow};

@@ -53,13 +53,13 @@ impl JudgePool {
 
     /// Hands a micro-batch to the threads at once. `judge` is called with each part of it; the results come in the order
     /// of the parts, and none comes from a thread that has ended, of which its panic tells.
+    #[expect(clippy::needless_pass_by_value, reason = "each part has its own share of it")]
     pub fn submit<T: Send + 'static>(
         &self,
-        events: Vec<Event>,
+        events: Arc<Vec<Event>>,
         judge: impl Fn(&mut Judge, &Arc<Vec<Event>>, Range<usize>) -> T + Clone + Send + 'static,
     ) -> Vec<oneshot::Receiver<T>> {
         let size = events.len().div_ceil(self.threads.get()).max(SMALLEST);
-        let events = Arc::new(events);
         let mut results = Vec::new();
         for start in (0..events.len()).step_by(size) {
             let (reply, result) = oneshot::channel();

@@ -69,9 +69,14 @@ impl Pointer {
         Ok(Self { text: text.to_owned(), tokens })
     }
 
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// The text or integer at the pointer. None if it is absent or null, or the payload is not JSON: then the rule
     /// that judges the default version says what is wrong with it.
-    pub(super) fn find(&self, payload: &[u8]) -> Result<Option<String>, Rejection> {
+    pub fn find(&self, payload: &[u8]) -> Result<Option<String>, Rejection> {
         let mut deserializer = serde_json::Deserializer::from_slice(payload);
         match Find(&self.tokens).deserialize(&mut deserializer) {
             Ok(Found::Absent) | Err(_) => Ok(None),

@@ -119,6 +119,7 @@ pub struct Opened {
     settings: Settings,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one of them")]
 enum Kind {
     /// A file or a stream of bytes, read on a thread.
     Reader(file::Reader),

@@ -81,7 +81,7 @@ impl Rate {
             self.0.pop_front();
         }
         let (since, before) = self.0.front().copied().unwrap_or_default();
-        (events - before) as f64 / (elapsed - since).as_secs_f64().max(0.001)
+        (events - before) as f64 / elapsed.saturating_sub(since).as_secs_f64().max(0.001)
     }
 }
 

@@ -157,6 +157,10 @@ const QUARANTINE: [HostTableColumn; 16] = [
 
 const RESOLUTION: [(&str, ColumnType); 2] = [("resolved_at", ColumnType::Timestamp), ("resolved_by", ColumnType::Text)];
 
+/// How many of [`bronze_columns`] and of [`quarantine_columns`] a plain table has: the seed's. The others are written where a
+/// table has them.
+pub const PLAIN: usize = 5;
+
 /// The columns of a bronze table: those of a BigQuery subscription with metadata, and the original bytes. All but
 /// `data` are written where the table has them.
 pub const fn bronze_columns() -> &'static [HostTableColumn] {

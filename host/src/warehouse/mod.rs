@@ -16,7 +16,7 @@ pub mod sqlite;
 mod stored;
 
 pub use bigquery::BigQuery;
-pub use columns::{HostColumn, HostTableColumn, Source, bronze_columns, quarantine_columns, resolution_columns};
+pub use columns::{HostColumn, HostTableColumn, PLAIN, Source, bronze_columns, quarantine_columns, resolution_columns};
 pub use contract::{StreamRows, Warehouse};
 pub use layout::{Encoding, Layout};
 pub use limit::Limit;
@@ -121,9 +121,10 @@ pub struct Entry {
 /// How an append that left its rows in the table ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
-    /// Written now.
+    /// Written by this call.
     Written,
-    /// The offset was there already: an earlier send of this entry got through.
+    /// There before this call, all of it or a part: an earlier send of this entry got through. If there was none, somebody
+    /// else has written at its offset.
     AlreadyThere,
 }
 
@@ -147,6 +148,16 @@ pub enum AppendError {
     /// The stream was finalized, by a worker that took over, or is not there.
     #[error("the stream {0} is finalized or gone: another worker has taken over, or the table was replaced")]
     StreamGone(String),
+    /// Somebody else wrote at the entry's offset before it was sent.
+    #[error(
+        "offset {offset} of the stream {stream} was taken by another: another worker writes to this pipeline's tables"
+    )]
+    Taken {
+        /// The stream.
+        stream: String,
+        /// The entry's offset.
+        offset: u64,
+    },
     /// Trying again may help.
     #[error("{0}")]
     Retryable(String),

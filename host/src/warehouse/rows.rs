@@ -75,6 +75,20 @@ impl RowSet {
         self.those(|index| wanted(self.event(index)))
     }
 
+    /// These rows and others, in the order of their events.
+    #[must_use]
+    pub fn merged(&self, others: &Self) -> Self {
+        let mut rows: Vec<(&Self, usize)> =
+            [self, others].into_iter().flat_map(|set| (0..set.len()).map(move |index| (set, index))).collect();
+        rows.sort_by_key(|(set, index)| set.event(*index));
+        let mut merged = Self::default();
+        for (set, index) in rows {
+            let row = set.row(index);
+            merged.push(set.event(index), usize::MAX, |bytes| bytes.extend_from_slice(row)).ok();
+        }
+        merged
+    }
+
     fn those(&self, wanted: impl Fn(usize) -> bool) -> Self {
         let mut kept = Self::default();
         for index in (0..self.len()).filter(|index| wanted(*index)) {
@@ -105,6 +119,10 @@ mod tests {
         assert_eq!((0..4).map(|i| rows.event(i)).collect::<Vec<_>>(), [0, 2, 5, 6]);
         assert_eq!(rows.without(&[1, 3]), set(&[(0, "a"), (5, "")]));
         assert_eq!(rows.of_events(|event| event > 2), set(&[(5, ""), (6, "e")]));
+        assert_eq!(
+            set(&[(0, "a"), (5, "c")]).merged(&set(&[(2, "b"), (6, "")])),
+            set(&[(0, "a"), (2, "b"), (5, "c"), (6, "")])
+        );
     }
 
     #[test]

@@ -2,4 +2,5 @@
 
 mod emulator;
 mod fake;
+mod hostile;
 mod quarantine;

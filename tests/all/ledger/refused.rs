@@ -4,9 +4,9 @@
 use preflight::config::{Config, Layers};
 use preflight::failpoint;
 use preflight::ledger::{Additions, Ledger};
-use preflight::pipeline::dedup::Admitted;
 use preflight::pipeline::deliver::Delivery;
 use preflight::pipeline::evaluate::{Context, Evaluators};
+use preflight::pipeline::facts::Admitted;
 use preflight::pipeline::prepare;
 use preflight::pipeline::retry::Patience;
 use preflight::telemetry::status::Board;

@@ -163,7 +163,9 @@ fn a_ledger_of_a_former_format_is_upgraded_in_place() {
         let pipeline = routable(2);
         let ledger = Connection::open(pipeline.ledger().join("ledger.db")).unwrap();
         ledger.execute("UPDATE meta SET value = ?1 WHERE key = 'format'", [former]).unwrap();
-        lacks.iter().for_each(|table| ledger.execute_batch(&format!("DROP TABLE {table}")).unwrap());
+        for table in &lacks {
+            ledger.execute_batch(&format!("DROP TABLE {table}")).unwrap();
+        }
         assert_eq!(replay(&pipeline, &["--all"])["accepted"], 2);
         let format = "SELECT value FROM meta WHERE key = 'format'";
         assert_eq!(ledger.query_row(format, [], |row| row.get::<_, String>(0)).unwrap(), "3");

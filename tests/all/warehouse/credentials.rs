@@ -102,6 +102,7 @@ impl Servers {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is made for the call, and ends with it")]
 fn check(pipeline: Pipeline, rest: SocketAddr, storage: SocketAddr) -> Ended {
     let text = std::fs::read_to_string(pipeline.file()).unwrap();
     let bigquery = format!(

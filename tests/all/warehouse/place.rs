@@ -57,7 +57,7 @@ impl Place {
         BigqueryConfig {
             project: PROJECT.into(),
             request_timeout: Duration::from_secs(30),
-            give_up_after: Duration::from_secs(60),
+            give_up_after: Duration::from_mins(1),
             endpoint: Some(Endpoint::parse(&rest).unwrap()),
             storage_endpoint: Some(Endpoint::parse(&storage).unwrap()),
             identity: Identity::Anonymous,
@@ -88,12 +88,11 @@ impl Place {
 
     /// The name of a stream that nobody made, of a table.
     pub fn unknown_stream(&self, table: &str) -> String {
-        match self {
-            Self::Sqlite(_) => "nobody-s".into(),
-            _ => {
-                let (dataset, table) = table.split_once('.').unwrap();
-                format!("projects/{PROJECT}/datasets/{dataset}/tables/{table}/streams/0123456789abcdef")
-            }
+        if let Self::Sqlite(_) = self {
+            "nobody-s".into()
+        } else {
+            let (dataset, table) = table.split_once('.').unwrap();
+            format!("projects/{PROJECT}/datasets/{dataset}/tables/{table}/streams/0123456789abcdef")
         }
     }
 
@@ -106,7 +105,7 @@ impl Place {
             }
             Self::Fake(fake) => fake.add_column(table, &format!("{column} STRING"), true),
             Self::Emulator(dataset) => {
-                Emulator::shared().add_column(dataset, table.rsplit('.').next().unwrap(), column)
+                Emulator::shared().add_column(dataset, table.rsplit('.').next().unwrap(), column);
             }
         }
     }

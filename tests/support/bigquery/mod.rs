@@ -2,6 +2,7 @@
 
 pub mod emulator;
 pub mod fake;
+pub mod offvia;
 
 pub use emulator::Emulator;
 pub use fake::Fake;

@@ -4,6 +4,7 @@
 //! A scene fails where something does not come out as it tells it, and so does the end: every event that was fed is
 //! there once, judged by the component that was active for it.
 
+pub mod cloud;
 mod ending;
 mod events;
 mod feeder;

@@ -16,12 +16,14 @@ const VERSION_2_FIXTURES: &str = "guest-validators/offvia-booking-v2/fixtures.nd
 /// An operator with a rule store.
 pub(super) struct Operator {
     pub(super) store: RuleStore,
+    /// Environment variables of the commands.
+    pub(super) environment: Vec<(&'static str, String)>,
     tell: fn(&str),
 }
 
 impl Operator {
     pub(super) fn new(store: &Path, tell: fn(&str)) -> Self {
-        Self { store: RuleStore::at(store), tell }
+        Self { store: RuleStore::at(store), environment: Vec::new(), tell }
     }
 
     /// Tells something, a paragraph.
@@ -66,6 +68,7 @@ impl Operator {
             .current_dir(paths::root())
             .args(arguments)
             .env("PREFLIGHT_RULE_STORE", self.store.directory())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .output()
             .with_context(|| format!("cannot start `{line}`"))?;

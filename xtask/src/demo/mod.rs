@@ -1,5 +1,6 @@
 //! `cargo xtask demo`: what Preflight does, to look at. One module per demo.
 
+mod cloud;
 mod swap;
 mod tiers;
 
@@ -15,11 +16,12 @@ use crate::project::Project;
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
     match arguments {
         [] => tiers::run(project),
-        [swap] if swap == "swap" => swap::run(project),
-        [swap, more, ..] if swap == "swap" => {
-            refuse(&format!("`cargo xtask demo swap` takes no arguments, found `{more}`"))
+        [name] if name == "swap" => swap::run(project),
+        [name] if name == "cloud" => cloud::run(project),
+        [name, more, ..] if name == "swap" || name == "cloud" => {
+            refuse(&format!("`cargo xtask demo {name}` takes no arguments, found `{more}`"))
         }
-        [other, ..] => refuse(&format!("`cargo xtask demo` takes nothing or `swap`, found `{other}`")),
+        [other, ..] => refuse(&format!("`cargo xtask demo` takes nothing, `swap` or `cloud`, found `{other}`")),
     }
 }
 

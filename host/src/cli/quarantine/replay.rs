@@ -66,6 +66,9 @@ pub(super) fn replay(args: &ReplayArgs) -> Ended {
 fn as_text(report: &ReplayReport) -> String {
     let mut rows = vec![["accepted".to_owned(), String::new(), report.accepted.to_string()]];
     rows.push(["ignored".into(), String::new(), report.ignored.to_string()]);
+    if report.duplicates > 0 {
+        rows.push(["duplicates".into(), "in silver already".into(), report.duplicates.to_string()]);
+    }
     rows.push(["still rejected".into(), String::new(), report.still_rejected().to_string()]);
     for rejected in report.rejected.iter() {
         let code = rejected.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));

@@ -37,6 +37,30 @@ fn load(sets: &[&str]) -> Result<Config, String> {
     Config::from_layers(&layers).map_err(|error| error.to_string())
 }
 
+const GOOGLE: &str = r#"
+name = "google"
+[source.pubsub]
+subscription = "projects/p/subscriptions/sub"
+[rules.components]
+"1" = "one.wasm"
+[warehouse.bigquery]
+project = "b"
+[silver]
+table = "d.silver"
+[quarantine]
+table = "d.quarantine"
+"#;
+
+/// A pipeline on Google Cloud with some keys set.
+pub(super) fn load_google(sets: &[&str]) -> Result<Config, String> {
+    let mut layers = Layers::default();
+    layers.lay_file(GOOGLE, "p.toml", Path::new("base")).unwrap();
+    for set in sets {
+        layers.set(set).unwrap();
+    }
+    Config::from_layers(&layers).map_err(|error| error.to_string())
+}
+
 #[test]
 fn defaults_fill_what_is_left_out() {
     let config = load(&[]).unwrap();
@@ -99,7 +123,6 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
     refused("silver.table=x.raw_bookings", "silver.table", "another tier's table");
     refused("silver.partition_by=a-b", "silver.partition_by", "column name");
     refused("silver.host_columns.x=now", "silver.host_columns.x", "received_time");
-    refused("rules.store=s", "rules", "exactly one of rules.components");
     refused("rules.canary_by.field=x", "rules.canary_by.field", "/");
     refused("rules.canary_by={}", "rules.canary_by", "exactly one of attribute and field");
     refused("rules.guard.min_pairs=0", "rules.guard.min_pairs", "at least 1");
@@ -282,4 +305,8 @@ fn a_store_takes_the_place_of_components_and_needs_a_routing() {
     let config = with_store("event_version = { default = \"1\" }").unwrap();
     assert_eq!(config.rules.from, RulesFrom::Store("base/rules".into()));
     assert!(with_store("").unwrap_err().to_string().contains("with a rule store, say where"));
+    let both = GOOD.replace("[rules]\n", "[rules]\nstore = \"rules\"\n");
+    let mut layers = Layers::default();
+    layers.lay_file(&both, "p.toml", Path::new("base")).unwrap();
+    assert!(Config::from_layers(&layers).unwrap_err().to_string().contains("exactly one of rules.components"));
 }

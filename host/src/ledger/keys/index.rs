@@ -16,6 +16,11 @@ pub(super) const SLOTS: u32 = 1 << SLOT;
 /// Bits of a key beside a slot.
 const PREFIX: u32 = 64 - SLOT;
 
+/// Bytes of a key in the index of a bucket that is full: its cell, and its part of a start.
+pub(super) const SEALED_BYTES: usize = 9;
+/// Bytes of a key in the index of the bucket that is filled, when its map has just grown.
+pub(super) const FILLING_BYTES: usize = 48;
+
 /// The index of the bucket that is filled.
 #[derive(Debug, Default)]
 pub(super) struct Filling(HashMap<Key, u32, BuildHasherDefault<First>>);
@@ -71,6 +76,7 @@ pub(super) fn cell(key: &Key, slot: u32) -> u64 {
 
 impl Sealed {
     /// The index of these keys.
+    #[expect(clippy::cast_possible_truncation, reason = "a shifted cell has few bits")]
     pub(super) fn new(mut cells: Vec<u64>) -> Self {
         // About eight cells to a start.
         let bits = cells.len().max(1).ilog2().saturating_sub(3).clamp(1, PREFIX);
@@ -87,6 +93,7 @@ impl Sealed {
     }
 
     /// Where a key may be, the last place first.
+    #[expect(clippy::cast_possible_truncation, reason = "a shifted prefix and a slot have few bits")]
     pub(super) fn slots(&self, key: &Key) -> impl Iterator<Item = u32> {
         let prefix = key.prefix();
         let at = (prefix >> self.shift) as usize;

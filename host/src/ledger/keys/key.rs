@@ -23,6 +23,11 @@ impl Key {
         parts.key()
     }
 
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
+
     /// Its first eight bytes as a number: as evenly spread as a hash is.
     pub(super) fn prefix(&self) -> u64 {
         let (first, _) = self.0.split_first_chunk::<8>().expect("a key has 16 bytes");
@@ -33,6 +38,11 @@ impl Key {
 impl Fingerprint {
     /// Its size.
     pub const BYTES: usize = 8;
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8; Self::BYTES] {
+        &self.0
+    }
 }
 
 /// Parts of one thing, hashed so that no two lists of parts are the same bytes: each with its length before it.
@@ -74,7 +84,9 @@ mod tests {
 
     fn key(what: &str, list: &[&str]) -> Key {
         let mut parts = Parts::of(what);
-        list.iter().for_each(|part| parts.add(part.as_bytes()));
+        for part in list {
+            parts.add(part.as_bytes());
+        }
         parts.key()
     }
 

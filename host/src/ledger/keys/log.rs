@@ -63,6 +63,9 @@ pub(super) struct Place {
     slot: u32,
 }
 
+/// An entry that was looked for, and where it is.
+type Entry<const WIDTH: usize> = Option<(Place, [u8; WIDTH])>;
+
 /// What a transaction has written, to be taken over once it is committed.
 #[derive(Debug)]
 pub(super) struct Written {
@@ -108,7 +111,7 @@ impl<const WIDTH: usize> KeyLog<WIDTH> {
         connection: &Connection,
         keys: &[Key],
         now: Micros,
-    ) -> Result<Vec<Option<(Place, [u8; WIDTH])>>, LedgerError> {
+    ) -> Result<Vec<Entry<WIDTH>>, LedgerError> {
         let mut found = vec![None; keys.len()];
         if let Some(FillingBucket { bucket, index, .. }) = &self.filling
             // Of a bucket that is filled nobody looks whether all is acknowledged.

@@ -9,15 +9,17 @@
 mod index;
 mod key;
 mod log;
+mod need;
 mod pages;
 
 pub use key::{Fingerprint, Key, Parts};
+pub use need::KeyNeed;
 pub(super) use pages::TABLES;
 
 use super::{LedgerError, Seq};
 use crate::time::Micros;
 use log::{KeyLog, Kind, Moment, Written};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use std::time::Duration;
 
 /// Bytes of an entry of a message id, and of a claim.
@@ -46,7 +48,7 @@ pub enum Horizon {
 }
 
 /// What the event that has a dedup key was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Claim {
     /// What the rules saw of it.
     pub content: Fingerprint,
@@ -144,12 +146,18 @@ impl Keys {
             log.write(connection, &entries, seq, at)
         });
         let claims = self.claims.as_ref().map(|log| {
-            let repeat = Claim { content: Fingerprint::default(), row: Fingerprint::default() };
+            let repeat = Claim::default();
             let repeats = additions.repeats.iter().map(|key| (key, &repeat));
             let claims = additions.claims.iter().map(|(_, key, claim)| (key, claim));
             let entries: Vec<[u8; CLAIM]> = claims.chain(repeats).map(|(key, claim)| encode(key, claim, seq)).collect();
             log.write(connection, &entries, seq, at)
         });
+        if self.claims.is_some() && !additions.claims.is_empty() {
+            let claims: Vec<u8> = additions.claims.iter().flat_map(|(event, key, _)| claimed(*event, key)).collect();
+            connection
+                .prepare_cached("INSERT INTO commit_claims (seq, claims) VALUES (?1, ?2)")?
+                .execute(params![seq, claims])?;
+        }
         let changes = Changes { ids: ids.transpose()?, claims: claims.transpose()? };
         if self.ids.is_some() || self.claims.is_some() {
             connection
@@ -172,10 +180,18 @@ impl Keys {
         }
     }
 
-    /// Releases keys that commit `seq` claimed, in a transaction: whatever their horizon says.
-    pub(super) fn release(&self, connection: &Connection, keys: &[Key], seq: Seq) -> Result<(), LedgerError> {
+    /// Releases the keys that these events of commit `seq` claimed, in a transaction: they are not accepted after all.
+    pub(super) fn release(&self, connection: &Connection, seq: Seq, events: &[u32]) -> Result<(), LedgerError> {
         let Some(log) = &self.claims else { return Ok(()) };
-        for (place, entry) in log.find(connection, keys, Micros::MIN)?.into_iter().flatten() {
+        let claims: Option<Vec<u8>> = connection
+            .query_row("SELECT claims FROM commit_claims WHERE seq = ?1", [seq], |row| row.get(0))
+            .optional()?;
+        let claims = claims.unwrap_or_default();
+        let (claims, _) = claims.as_chunks::<CLAIMED>();
+        let keys: Vec<Key> =
+            claims.iter().map(event_and_key).filter(|(event, _)| events.contains(event)).map(|(_, key)| key).collect();
+        // Whatever their horizon says.
+        for (place, entry) in log.find(connection, &keys, Micros::MIN)?.into_iter().flatten() {
             // Beyond its horizon another may have claimed it since.
             if decode(&entry).1 == short(seq) {
                 KeyLog::overwrite(connection, place, &[0; CLAIM])?;
@@ -196,7 +212,30 @@ impl Keys {
     }
 }
 
+/// Bytes of a claim as its commit notes it, to find it by the event.
+const CLAIMED: usize = 4 + Key::BYTES;
+
+fn claimed(event: u32, key: &Key) -> [u8; CLAIMED] {
+    let mut bytes = [0; CLAIMED];
+    let (first, rest) = bytes.split_at_mut(4);
+    first.copy_from_slice(&event.to_le_bytes());
+    rest.copy_from_slice(&key.0);
+    bytes
+}
+
+fn event_and_key(bytes: &[u8; CLAIMED]) -> (u32, Key) {
+    let (event, rest) = bytes.split_first_chunk::<4>().expect("it has its width");
+    (u32::from_le_bytes(*event), Key(*rest.first_chunk().expect("it has its width")))
+}
+
+/// Forgets what a commit that is done has claimed: none of its rows can be refused any more.
+pub(super) fn done(connection: &Connection, seq: Seq) -> Result<(), LedgerError> {
+    connection.prepare_cached("DELETE FROM commit_claims WHERE seq = ?1")?.execute([seq])?;
+    Ok(())
+}
+
 /// The low half of a commit's number tells claims of one key apart.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the low half is wanted")]
 fn short(seq: Seq) -> [u8; 4] {
     (seq as u32).to_le_bytes()
 }

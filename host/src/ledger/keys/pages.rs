@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS key_buckets (
   dropped INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS key_pages (id INTEGER PRIMARY KEY NOT NULL, entries BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS commit_claims (seq INTEGER PRIMARY KEY NOT NULL, claims BLOB NOT NULL);
 ";
 
 /// What a leaf of the ledger's database holds without an overflow page, less what the record itself takes.
@@ -40,6 +41,7 @@ pub(super) struct Bucket {
 }
 
 /// Entries that one page holds.
+#[expect(clippy::cast_possible_truncation, reason = "a page is small")]
 pub(super) const fn per_page(width: usize) -> u32 {
     (PAGE / width) as u32
 }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 const AT_ONCE: usize = 100;
 
 /// The table as it is made.
-fn table(name: &str) -> NewTable {
+pub fn table(name: &str) -> NewTable {
     let text = |name: &str| Column::new(name, ColumnType::Text, false);
     let columns = vec![
         Column::new("recorded_at", ColumnType::Timestamp, false),

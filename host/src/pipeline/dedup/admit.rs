@@ -1,52 +1,19 @@
 //! Before the rules: what is known of an event by what the ledger holds already.
 
 use super::Dedup;
+use crate::config::DedupBy;
 use crate::event::Event;
 use crate::ledger::{Key, Ledger, LedgerError};
 use crate::pipeline::deliver::Delivery;
-use crate::source::{Batch, Leases};
-use crate::telemetry::tally::Tally;
+use crate::pipeline::facts::{Admitted, Compared, Mark};
+use crate::pipeline::keys;
+use crate::source::Batch;
 use std::sync::Arc;
-
-/// A micro-batch on its way to be judged.
-#[derive(Debug, Default)]
-pub struct Admitted {
-    /// The events that are left.
-    pub events: Vec<Event>,
-    /// What is known of each; none where nothing has to be.
-    pub marks: Vec<Mark>,
-    /// Counts of the events that were left out.
-    pub left_out: Tally,
-    /// The ids of their messages.
-    pub left_out_ids: Vec<Key>,
-    /// The source's position.
-    pub position: Option<(String, String)>,
-    /// Our hold on the messages, also on those that were left out.
-    pub leases: Leases,
-}
-
-/// What is known of an event before it is judged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mark {
-    /// The id of its message, where a message may be delivered again.
-    pub id: Option<Key>,
-}
-
-impl From<Batch> for Admitted {
-    /// Every event is judged.
-    fn from(Batch { events, position, leases }: Batch) -> Self {
-        Self { events, position, leases, ..Self::default() }
-    }
-}
-
-/// The key of a message.
-fn id(event: &Event) -> Key {
-    Key::of("message", event.message_id.as_bytes())
-}
 
 impl Dedup {
     /// Looks at a micro-batch before it is judged. Messages that were committed before are left out: they are
-    /// acknowledged with the micro-batch they came in, when everything before it is durable.
+    /// acknowledged with the micro-batch they came in, when everything before it is durable. What repeats the payload and
+    /// the attributes of an accepted event is marked.
     pub async fn admit(&self, batch: Batch, delivery: &Delivery) -> Result<Admitted, LedgerError> {
         if self.is_off() {
             return Ok(batch.into());
@@ -74,16 +41,41 @@ impl Dedup {
         Ok(admitted)
     }
 
+    /// Events that an operator wants again: whatever their messages were, only their keys count.
+    pub fn again(&self, events: Vec<Event>) -> Admitted {
+        let marks = if self.0.duplicates.is_some() { self.marks(&events) } else { Vec::new() };
+        Admitted { events, marks, ..Admitted::default() }
+    }
+
+    fn marks(&self, events: &[Event]) -> Vec<Mark> {
+        let Some(dedup) = &self.0.duplicates else { return vec![Mark::default(); events.len()] };
+        let compared = if dedup.by == DedupBy::Payload { Compared::Payload } else { Compared::Whole };
+        let mark = |event: &Event| Mark {
+            key: keys::before_rules(&dedup.by, event),
+            // Of what the source could make no whole event of it kept only a part.
+            compared: if event.refused.is_none() { compared } else { Compared::Nothing },
+            ..Mark::default()
+        };
+        events.iter().map(mark).collect()
+    }
+
     /// Marks, and whether a message was committed before.
     fn look(&self, events: &[Event], ledger: &Ledger) -> Result<Vec<(Mark, bool)>, LedgerError> {
         let mut known = vec![false; events.len()];
-        let mut marks = vec![Mark::default(); events.len()];
+        let mut marks = self.marks(events);
         if self.0.redeliveries {
-            let ids: Vec<Key> = events.iter().map(id).collect();
+            let ids: Vec<Key> = events.iter().map(keys::message).collect();
             known = ledger.known(&ids, self.ran())?;
             for (mark, id) in marks.iter_mut().zip(ids) {
                 mark.id = Some(id);
             }
+        }
+        let keyed = || (0..events.len()).filter(|index| !known[*index] && marks[*index].key.is_some());
+        let (indexes, keys): (Vec<usize>, Vec<Key>) = keyed().filter_map(|at| Some((at, marks[at].key?))).unzip();
+        let claims = ledger.claims(&keys, self.ran())?;
+        for (at, claim) in indexes.into_iter().zip(claims) {
+            marks[at].is_duplicate =
+                claim.is_some_and(|claim| claim.content == keys::content(&events[at], marks[at].compared));
         }
         Ok(marks.into_iter().zip(known).collect())
     }

@@ -7,11 +7,13 @@
 
 mod acks;
 mod admit;
+mod decide;
+mod need;
 mod settle;
 
 pub use acks::Acking;
-pub use admit::{Admitted, Mark};
-pub use settle::{Fact, Fate, Settled};
+pub use need::{DedupNeed, Needs, needs};
+pub use settle::Settled;
 
 use crate::config::{Config, DedupConfig, SourceConfig};
 use crate::ledger::{Horizon, Retention, Seq};
@@ -46,11 +48,16 @@ struct Inner {
 impl Dedup {
     /// What a pipeline does. Its running time begins now.
     pub fn of(config: &Config) -> Self {
-        let subscription = matches!(config.source, SourceConfig::Pubsub(_));
+        Self::new(matches!(config.source, SourceConfig::Pubsub(_)), config.dedup.clone())
+    }
+
+    /// The same for a source that may deliver a message again and has no end; or for one that has an end, and a position
+    /// that tells what was read.
+    pub fn new(is_subscription: bool, duplicates: Option<DedupConfig>) -> Self {
         Self(Arc::new(Inner {
-            redeliveries: subscription,
-            duplicates: config.dedup.clone(),
-            bounded: !subscription,
+            redeliveries: is_subscription,
+            duplicates,
+            bounded: !is_subscription,
             started: Instant::now(),
             messages: OnceLock::new(),
             acks: Acks::default(),
@@ -60,11 +67,17 @@ impl Dedup {
 
     /// What the ledger has to keep for it.
     pub fn retention(&self) -> Retention {
-        let claims = self.0.duplicates.as_ref().map(|dedup| match self.0.bounded {
-            true => Horizon::Run,
-            false => Horizon::For(dedup.horizon),
-        });
+        let claims = self
+            .0
+            .duplicates
+            .as_ref()
+            .map(|dedup| if self.0.bounded { Horizon::Run } else { Horizon::For(dedup.horizon) });
         Retention { ids: self.0.redeliveries.then_some(REDELIVERY_HORIZON), claims }
+    }
+
+    /// Whether keys are to be forgotten when the source was read to its end.
+    pub fn ends_with_the_source(&self) -> bool {
+        self.0.bounded && self.0.duplicates.is_some()
     }
 
     /// Whether nothing has to be looked at.

@@ -1,53 +1,21 @@
 //! At the commit: everything before it is committed, so what was seen before is known for certain.
 
-use super::{Dedup, Mark};
-use crate::ledger::{Additions, Frames, Key, Ledger, LedgerError, Part};
+use super::Dedup;
+use super::decide::{Decision, Decisions};
+use crate::event::Event;
+use crate::ledger::{Additions, Claim, Frames, Key, Ledger, LedgerError, Part};
+use crate::pipeline::assemble::{Assembler, Judged};
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::evaluate::Evaluated;
+use crate::pipeline::facts::{Fact, Mark};
+use crate::pipeline::plan::Plan;
 use crate::source::Leases;
-use crate::telemetry::tally::{Outcomes, Tally};
-use crate::verdict::Rejection;
-use crate::warehouse::Tier;
-use std::borrow::Cow;
-use std::collections::HashSet;
+use crate::telemetry::tally::Tally;
+use crate::verdict::{Rejection, stage};
+use crate::warehouse::{RowSet, Tier};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What judging found out about an event, as far as it matters here.
-#[derive(Debug, Clone)]
-pub struct Fact {
-    /// The event version it is counted under.
-    pub version: Arc<str>,
-    /// What became of it.
-    pub fate: Fate,
-}
-
-/// What became of an event so far.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
-    /// It has a row for silver.
-    Accepted,
-    /// Its rule ignored it.
-    Ignored,
-    /// It has a row for quarantine: stage and code.
-    Rejected(Cow<'static, str>, Option<Cow<'static, str>>),
-}
-
-impl Fate {
-    /// Of a rejected event.
-    pub fn rejected(rejection: &Rejection) -> Self {
-        Self::Rejected(rejection.stage.clone(), rejection.code.clone())
-    }
-
-    /// Takes an event out of the counts.
-    fn uncount(&self, outcomes: &mut Outcomes) {
-        match self {
-            Self::Accepted => outcomes.accepted -= 1,
-            Self::Ignored => outcomes.ignored -= 1,
-            Self::Rejected(stage, code) => outcomes.rejected.take_one(stage, code.as_deref()),
-        }
-    }
-}
 
 /// A micro-batch as it is to be committed.
 #[derive(Debug)]
@@ -60,6 +28,8 @@ pub struct Settled {
     pub tally: Tally,
     /// What was seen.
     pub seen: Additions,
+    /// Indexes of the events that are duplicates.
+    pub duplicates: BTreeSet<u32>,
     /// The source's position.
     pub position: Option<(String, String)>,
     /// Our hold on the messages.
@@ -70,83 +40,139 @@ pub struct Settled {
     pub revision: Option<u64>,
 }
 
+/// What the ledger says of the events of a micro-batch, in their order.
+struct Before {
+    /// Whether their message was committed.
+    known: Vec<bool>,
+    /// What claimed their key.
+    claims: Vec<Option<Claim>>,
+}
+
 impl Dedup {
     /// Decides what is new in a micro-batch that was judged. Until it is committed nobody else may
     /// [commit](Self::committing).
     pub async fn settle(&self, judged: Evaluated, delivery: &Delivery) -> Result<Settled, LedgerError> {
-        let Evaluated {
-            parts,
-            originals,
-            tally,
-            position,
-            leases,
-            submitted,
-            revision,
-            marks,
-            facts,
-            left_out_ids,
-            ..
-        } = judged;
-        let mut settled = Settled {
-            parts,
-            originals,
-            tally,
-            seen: Additions { ran: self.ran(), acked: self.0.acks.up_to(), ..Additions::default() },
-            position,
-            leases,
-            submitted,
-            revision,
-        };
-        if self.is_off() {
-            return Ok(settled);
-        }
-        let marks: Arc<[Mark]> = marks.into();
-        let redelivered = self.redelivered(&marks, delivery).await?;
+        self.settle_as(judged, delivery, true).await
+    }
+
+    /// The same for events of quarantine that were judged again. Each is there because it was rejected: that it is once
+    /// more makes it no duplicate.
+    pub async fn settle_again(&self, judged: Evaluated, delivery: &Delivery) -> Result<Settled, LedgerError> {
+        self.settle_as(judged, delivery, false).await
+    }
+
+    async fn settle_as(&self, judged: Evaluated, delivery: &Delivery, is_first: bool) -> Result<Settled, LedgerError> {
+        let Evaluated { parts, originals, tally, position, leases, submitted, revision, .. } = judged;
+        let seen = Additions { ran: self.ran(), acked: self.0.acks.up_to(), ..Additions::default() };
+        let duplicates = BTreeSet::new();
+        let mut settled = Settled { parts, originals, tally, seen, duplicates, position, leases, submitted, revision };
+        let Evaluated { marks, facts, events, plan, left_out_ids, .. } = judged;
         settled.seen.ids = marks.iter().filter_map(|mark| mark.id).chain(left_out_ids).collect();
-        if !redelivered.is_empty() {
-            for index in &redelivered {
-                let Fact { version, fate } = &facts[*index as usize];
-                fate.uncount(settled.tally.named(version));
-                settled.tally.redelivered += 1;
-            }
-            settled.take_out(&redelivered, &Tier::ALL);
+        let facts = Arc::new(facts);
+        let Before { known, claims } = self.before(&marks, &facts, delivery).await?;
+        let on_conflict = self.0.duplicates.as_ref().map(|dedup| dedup.on_conflict).unwrap_or_default();
+        let mut decisions = Decisions::new(&marks, &known, &facts, &claims, on_conflict);
+        if is_first {
+            let repeats = decisions.repeats(&facts);
+            let (keys, ran) = (repeats.iter().map(|(_, key)| *key).collect::<Vec<Key>>(), self.ran());
+            let call = move |ledger: &mut Ledger| ledger.claims(&keys, ran);
+            let found = if repeats.is_empty() {
+                Vec::new()
+            } else {
+                delivery.ledger.retrying(&delivery.patience, call).await?
+            };
+            settled.seen.repeats =
+                decisions.drop_repeated(repeats, &found.iter().map(Option::is_some).collect::<Vec<_>>());
         }
+        settled.seen.claims = decisions.claims(&facts);
+        let rejection = self.conflict();
+        let conflicts = conflicts(&decisions.of(Decision::Conflict), &facts, &events, &plan, &rejection);
+        settled.carry_out(&decisions, &facts, &conflicts, &rejection);
         Ok(settled)
     }
 
-    /// Indexes of events whose message was committed meanwhile, or stands twice in the micro-batch.
-    async fn redelivered(&self, marks: &Arc<[Mark]>, delivery: &Delivery) -> Result<HashSet<u32>, LedgerError> {
-        if !self.0.redeliveries {
-            return Ok(HashSet::new());
+    /// Asks the ledger, once.
+    async fn before(
+        &self,
+        marks: &Arc<[Mark]>,
+        facts: &Arc<Vec<Fact>>,
+        delivery: &Delivery,
+    ) -> Result<Before, LedgerError> {
+        let ids: Vec<Key> = marks.iter().filter_map(|mark| mark.id).collect();
+        let keys: Vec<Key> = facts.iter().filter_map(|fact| fact.key).collect();
+        if ids.is_empty() && keys.is_empty() {
+            return Ok(Before { known: vec![false; facts.len()], claims: vec![None; facts.len()] });
         }
-        let (ids, ran) = (Arc::clone(marks), self.ran());
+        let (marks, facts, ran) = (Arc::clone(marks), Arc::clone(facts), self.ran());
         let call = move |ledger: &mut Ledger| {
-            let ids: Vec<Key> = ids.iter().filter_map(|mark| mark.id).collect();
-            Ok((ledger.known(&ids, ran)?, ids))
+            let mut known = ledger.known(&ids, ran)?.into_iter();
+            let mut claims = ledger.claims(&keys, ran)?.into_iter();
+            let known = marks.iter().map(|mark| mark.id.is_some() && known.next().unwrap_or_default()).collect();
+            let claims = facts.iter().map(|fact| fact.key.and_then(|_| claims.next().flatten())).collect();
+            Ok(Before { known, claims })
         };
-        let (known, ids) = delivery.ledger.retrying(&delivery.patience, call).await?;
-        let mut first = HashSet::with_capacity(ids.len());
-        let again = ids.into_iter().zip(known).map(|(id, known)| !first.insert(id) || known);
-        Ok((0..).zip(again).filter(|(_, again)| *again).map(|(index, _)| index).collect())
+        delivery.ledger.retrying(&delivery.patience, call).await
+    }
+
+    fn conflict(&self) -> Rejection {
+        let by = self.0.duplicates.as_ref().map_or_else(String::new, |dedup| dedup.by.to_string());
+        let reason = format!("an event with the same {by} was accepted before, with another payload and another row");
+        Rejection::by_host(stage::DUPLICATE_CONFLICT, "different_row", reason)
     }
 }
 
+/// The quarantine rows of events that conflict with others.
+fn conflicts(indexes: &BTreeSet<u32>, facts: &[Fact], events: &[Event], plan: &Plan, rejection: &Rejection) -> RowSet {
+    let mut assembler = Assembler::new(plan);
+    for index in indexes {
+        let (event, fact) = (&events[*index as usize], &facts[*index as usize]);
+        let rule = fact.rule.as_ref().map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
+        // What has a row is counted under its own version.
+        let judged = Judged { index: *index, event, version: Some(&fact.version), rule };
+        assembler.quarantine(judged, &event.attributes_json(), rejection);
+    }
+    let [_, _, quarantine] = assembler.rows;
+    quarantine
+}
+
 impl Settled {
-    /// Takes the rows of events out of some targets.
-    fn take_out(&mut self, events: &HashSet<u32>, tiers: &[Tier]) {
-        for part in self.parts.iter_mut().filter(|part| tiers.contains(&part.tier)) {
-            let rows = &part.rows;
-            if (0..rows.len()).any(|row| events.contains(&rows.event(row))) {
-                let kept = rows.of_events(|event| !events.contains(&event));
-                if part.tier == Tier::Bronze {
-                    self.tally.bronze -= (rows.len() - kept.len()) as u64;
-                }
-                part.frames = Frames::default();
-                if !kept.is_empty() {
-                    part.frames.push(&kept);
-                }
-                part.rows = Arc::new(kept);
+    /// Makes counts and rows what was decided.
+    fn carry_out(&mut self, decisions: &Decisions, facts: &[Fact], conflicts: &RowSet, rejection: &Rejection) {
+        for (fact, decision) in facts.iter().zip(decisions.iter()) {
+            let outcomes = self.tally.named(&fact.version);
+            match decision {
+                Decision::Stays => continue,
+                Decision::Redelivered => {}
+                Decision::Duplicate => outcomes.duplicates += 1,
+                Decision::Conflict => outcomes.reject(rejection),
             }
+            fact.fate.uncount(outcomes);
+            self.tally.redelivered += u64::from(decision == Decision::Redelivered);
+        }
+        self.duplicates = decisions.of(Decision::Duplicate);
+        for part in &mut self.parts {
+            let goes = |event: u32| {
+                let decision = decisions.about(event);
+                match part.tier {
+                    // The raw tier has what the producer sent, however often.
+                    Tier::Bronze => decision == Decision::Redelivered,
+                    Tier::Silver | Tier::Quarantine => decision != Decision::Stays,
+                }
+            };
+            let rows = &part.rows;
+            let more = if part.tier == Tier::Quarantine { conflicts } else { &RowSet::default() };
+            if more.is_empty() && !(0..rows.len()).any(|row| goes(rows.event(row))) {
+                continue;
+            }
+            let kept = rows.of_events(|event| !goes(event)).merged(more);
+            if part.tier == Tier::Bronze {
+                self.tally.bronze -= (rows.len() - kept.len()) as u64;
+            }
+            part.frames = Frames::default();
+            if !kept.is_empty() {
+                part.frames.push(&kept);
+            }
+            part.rows = Arc::new(kept);
         }
     }
 }

@@ -22,6 +22,15 @@ impl Delivery {
     /// Sends what an earlier run promised, on its streams. What was bound to a stream that is gone is bound to another.
     pub(super) async fn send_again(&self) -> Result<(), DeliverError> {
         let mut sending = self.sending.lock().await;
+        for tier in Tier::ALL {
+            if self.ledger.retrying(&self.patience, move |ledger| ledger.is_distrusted(tier)).await? {
+                tracing::warn!(
+                    tier = tier.as_str(),
+                    "another worker wrote to the stream; looking for what is there of ours"
+                );
+                self.move_stream(tier).await?;
+            }
+        }
         let mut moved = BTreeSet::new();
         loop {
             match self.send_up_to(None, &mut sending.refused).await {
@@ -41,12 +50,16 @@ impl Delivery {
     }
 
     async fn move_stream(&self, tier: Tier) -> Result<(), DeliverError> {
-        let read = move |ledger: &mut Ledger| Ok((ledger.stream(tier).cloned(), ledger.undone_entries(tier)?));
-        let (stream, undone) = self.ledger.retrying(&self.patience, read).await?;
+        let read = move |ledger: &mut Ledger| {
+            Ok((ledger.stream(tier).cloned(), ledger.undone_entries(tier)?, ledger.is_distrusted(tier)?))
+        };
+        let (stream, undone, distrusted) = self.ledger.retrying(&self.patience, read).await?;
         let stream = stream.ok_or_else(|| LedgerError::Damaged(format!("rows of {tier} are bound to no stream")))?;
         let least = undone.first().map_or(stream.next_offset, |(_, entry)| entry.first_offset);
         let rows = retrying(&self.patience, || self.warehouse.finalize_stream(&stream.name)).await?;
         let written = match rows {
+            // They are not all ours.
+            _ if distrusted => self.look_up(tier, &stream, undone).await?,
             StreamRows::Rows(rows) if (least..=stream.next_offset).contains(&rows) => rows,
             StreamRows::Rows(_) => {
                 return Err(diverged(&stream.name, rows, &format!("{least} to {}", stream.next_offset)));
@@ -85,12 +98,12 @@ impl Delivery {
             let found = retrying(&self.patience, || self.warehouse.present(table, column, ids.clone())).await?;
             // The rows of one request are there or not; an entry may have been more than one.
             let there = ids.iter().take_while(|id| found.contains(*id)).count();
-            match written {
-                Some(_) if !found.is_empty() => return Err(gone(UNKNOWN)),
-                _ if ids[there..].iter().any(|id| found.contains(id)) => return Err(gone(UNKNOWN)),
-                Some(_) => {}
-                None if there < ids.len() => written = Some(entry.first_offset + there as u64),
-                None => {}
+            let behind_a_gap = ids[there..].iter().any(|id| found.contains(id));
+            if behind_a_gap || written.is_some() && !found.is_empty() {
+                return Err(gone(UNKNOWN));
+            }
+            if written.is_none() && there < ids.len() {
+                written = Some(entry.first_offset + there as u64);
             }
         }
         Ok(written.unwrap_or(stream.next_offset))

@@ -40,8 +40,9 @@ impl Delivery {
         let indexes: Vec<usize> = rows.iter().map(|(index, _)| *index).collect();
         let mut resolution = resolution.clone();
         resolution.rows.retain(|row| !events.contains(&row.event));
-        let work = Arc::new((entry.rows.without(&indexes), resolution));
-        let call = move |ledger: &mut Ledger| ledger.withdraw(seq, &work.0, work.1.clone());
+        let events: Vec<u32> = events.into_iter().collect();
+        let work = Arc::new((entry.rows.without(&indexes), events, resolution));
+        let call = move |ledger: &mut Ledger| ledger.withdraw(seq, &work.0, &work.1, work.2.clone());
         self.ledger.retrying(&self.patience, call).await?;
         failpoint::pass(failpoint::ENTRY_REPLACED);
         Ok(())
@@ -77,6 +78,7 @@ impl Delivery {
             tracing::warn!(message_id = original.event.message_id, "the table refused a row: {why}");
         }
         let indexes: Vec<usize> = rows.iter().map(|(index, _)| *index).collect();
+        let refused_events: Vec<u32> = indexes.iter().map(|row| entry.rows.event(*row)).collect();
         let kept = entry.rows.without(&indexes);
         let [_, _, quarantine] = assembler.rows;
         let tier = entry.tier;
@@ -85,10 +87,10 @@ impl Delivery {
         frames.push(&quarantine);
         let layout = Arc::clone(&plan.quarantine.layout);
         let part = Part { tier: Tier::Quarantine, layout, rows: Arc::new(quarantine), frames };
-        let work = Arc::new((kept, part, originals));
+        let work = Arc::new((kept, part, refused_events, originals));
         let call = move |ledger: &mut Ledger| {
-            let (kept, part, originals) = work.as_ref();
-            ledger.replace(&Refused { seq, tier, kept, quarantine: part, originals })
+            let (kept, part, events, originals) = work.as_ref();
+            ledger.replace(&Refused { seq, tier, kept, quarantine: part, events, originals })
         };
         self.ledger.retrying(&self.patience, call).await?;
         failpoint::pass(failpoint::ENTRY_REPLACED);

@@ -6,6 +6,7 @@ use super::{Means, Progress, Quarantine, Replay, Wanted};
 use crate::config::Config;
 use crate::ledger::inbox::{Asked, Inbox};
 use crate::ledger::{Ledger, LedgerError};
+use crate::pipeline::dedup::Dedup;
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::error::RunError;
 use crate::pipeline::evaluate::{Context, Evaluators};
@@ -38,7 +39,12 @@ pub async fn replay(
     // Refused at once, whoever would do it.
     let mut replay = Replay::open(Quarantine::of(config), wanted, false).await?;
     let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
-    let open = async || Ledger::open(&config.ledger, &config.name, warehouse.identity());
+    let dedup = Dedup::of(config);
+    let open = async || {
+        let mut ledger = Ledger::open(&config.ledger, &config.name, warehouse.identity())?;
+        ledger.keep_keys(dedup.retention())?;
+        Ok(ledger)
+    };
     let ledger = match retrying(&patience, open).await {
         Ok(ledger) => ledger,
         Err(LedgerError::Locked { holder, .. }) => {
@@ -66,7 +72,7 @@ pub async fn replay(
     let delivery = Delivery::new(ledger, warehouse, Arc::clone(&context.plan), patience, metrics.clone());
     // What was promised is delivered before anything is selected: it may be of an earlier replay.
     delivery.resume().await?;
-    let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), delivery: Some(&delivery) };
+    let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), writing: Some((&delivery, &dedup)) };
     while replay.turn(&means).await? {}
     Ok(replay.report().clone())
 }
@@ -76,7 +82,7 @@ pub async fn rehearse(config: &Config, wanted: Wanted, clock: &Arc<dyn Clock>) -
     let mut replay = Replay::open(Quarantine::of(config), wanted, true).await?;
     let board = Board::new([config.name.as_str()], clock);
     let (evaluators, context) = judges(config, begin(config, &inspect(config))?.0, &board.pipelines()[0].0)?;
-    let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), delivery: None };
+    let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), writing: None };
     while replay.turn(&means).await? {}
     Ok(replay.report().clone())
 }

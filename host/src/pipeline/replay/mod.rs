@@ -11,14 +11,15 @@ pub mod command;
 pub mod report;
 pub mod serve;
 
-use super::dedup::Admitted;
+use super::dedup::{Dedup, Settled};
 use super::deliver::{DeliverError, Delivery};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
+use super::facts::Admitted;
 use super::plan::Plan;
 use crate::config::{BatchConfig, Config, WarehouseConfig};
 use crate::event::Event;
 use crate::failpoint;
-use crate::ledger::{Additions, Ledger, LedgerError, Original, Part};
+use crate::ledger::{Ledger, LedgerError, Original, Part};
 use crate::telemetry::tally::Tally;
 use crate::time::{Clock, Micros};
 use crate::warehouse::events::StoredEvents;
@@ -115,8 +116,8 @@ pub struct Means<'a> {
     pub context: Context,
     /// Processing time.
     pub clock: &'a dyn Clock,
-    /// Who writes; nobody, when it is only to be seen what would become of the events.
-    pub delivery: Option<&'a Delivery>,
+    /// Who writes, and what was seen before; nobody, when it is only to be seen what would become of the events.
+    pub writing: Option<(&'a Delivery, &'a Dedup)>,
 }
 
 /// A replay under way.
@@ -200,13 +201,16 @@ impl Replay {
         // In bronze it is since it was received; and what was rejected once would not compare rules on the same traffic.
         let plan = Plan { bronze: None, ..Plan::clone(&means.context.plan) };
         let context = Context { plan: Arc::new(plan), pairs: Arc::default(), ..means.context.clone() };
-        let judged = means.evaluators.submit(Admitted { events, ..Admitted::default() }, &context).await?;
+        let admitted = match means.writing {
+            Some((_, dedup)) => dedup.again(events),
+            None => Admitted { events, ..Admitted::default() },
+        };
+        let judged = means.evaluators.submit(admitted, &context).await?;
         failpoint::pass(failpoint::BATCH_JUDGED);
-        let mut tally = judged.tally.clone();
-        if let Some(delivery) = means.delivery {
-            let refused = self.write(judged, taken, at, delivery).await?;
-            tally.refuse(&refused);
-        }
+        let tally = match means.writing {
+            Some((delivery, dedup)) => self.write(judged, taken, at, delivery, dedup).await?,
+            None => judged.tally,
+        };
         self.report.judged(&tally);
         Ok(true)
     }
@@ -220,44 +224,52 @@ impl Replay {
         .await
     }
 
-    /// Writes the silver rows of what was judged and marks what is resolved. Returns what silver refused after all.
+    /// Writes the silver rows of what was judged and marks what is resolved: also what turns out to be in silver already.
+    /// Returns the counts.
     async fn write(
         &self,
         judged: Evaluated,
         taken: Vec<(RowId, String)>,
         at: Micros,
         delivery: &Delivery,
+        dedup: &Dedup,
     ) -> Result<Tally, ReplayError> {
-        let rejected: BTreeSet<u32> = judged
-            .parts
+        // Nobody else commits from here on, until this is committed.
+        let committing_alone = dedup.committing().await;
+        let Settled { parts, originals, mut tally, seen, duplicates, .. } =
+            dedup.settle_again(judged, delivery).await?;
+        let rejected: BTreeSet<u32> = parts
             .iter()
             .filter(|part| part.tier == Tier::Quarantine)
             .flat_map(|part| (0..part.rows.len()).map(|row| part.rows.event(row)))
             .collect();
-        let originals = judged.originals.read::<Vec<Original<'static>>>()?.into_iter().flatten();
+        let originals = originals.read::<Vec<Original<'static>>>()?.into_iter().flatten();
         let rows: Vec<Resolved> = (0..)
             .zip(taken.into_iter().zip(originals))
             .filter(|(event, _)| !rejected.contains(event))
             .map(|(event, ((id, message_id), original))| {
                 let digest = original.rule.map_or_else(String::new, |(_, digest)| digest.into_owned());
+                let digest = if duplicates.contains(&event) { format!("duplicate, {digest}") } else { digest };
                 let version = original.version.map(Cow::into_owned);
                 Resolved { event, id, message_id, digest, version }
             })
             .collect();
         if rows.is_empty() {
-            return Ok(Tally::default());
+            return Ok(tally);
         }
         let (table, pipeline) = (self.name.clone(), self.pipeline.clone());
         let resolution = Resolution { table, pipeline, at, by: self.by.clone(), rows };
-        let silver: Vec<Part> = judged.parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
+        let silver: Vec<Part> = parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
         if silver.iter().any(|part| !part.rows.is_empty()) {
             delivery.ensure_stream(Tier::Silver).await?;
         }
-        let work = Arc::new((silver, resolution));
-        let call = move |ledger: &mut Ledger| ledger.commit_replay(&work.0, &work.1, &Additions::default());
+        let work = Arc::new((silver, resolution, seen));
+        let call = move |ledger: &mut Ledger| ledger.commit_replay(&work.0, &work.1, &work.2);
         let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
+        drop(committing_alone);
         failpoint::pass(failpoint::LEDGER_COMMITTED);
-        Ok(delivery.deliver(seq).await?)
+        tally.refuse(&delivery.deliver(seq).await?);
+        Ok(tally)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::warehouse::events::Lack;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counts of a replay. Every selected row is in exactly one of accepted, ignored, rejected and not replayable.
+/// Counts of a replay. Every selected row is in exactly one of accepted, ignored, duplicates, rejected and not replayable.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayReport {
     /// Whether it only shows what would become of the rows.
@@ -16,6 +16,9 @@ pub struct ReplayReport {
     pub accepted: u64,
     /// Events that their rule ignores now.
     pub ignored: u64,
+    /// Events whose key an event in silver has: they are resolved without a row. A dry run does not look for them.
+    #[serde(default)]
+    pub duplicates: u64,
     /// Events that are rejected again, by stage and code: their rows are as they were.
     pub rejected: Stages,
     /// Rows that do not hold the whole event, by what they lack.
@@ -35,6 +38,7 @@ impl ReplayReport {
     pub(super) fn judged(&mut self, tally: &Tally) {
         self.accepted += tally.accepted();
         self.ignored += tally.ignored();
+        self.duplicates += tally.duplicates();
         self.rejected.add(&tally.rejected());
     }
 }

@@ -6,6 +6,7 @@ use super::{Means, Progress, Quarantine, Replay, ReplayError, Wanted};
 use crate::failpoint;
 use crate::ledger::LedgerError;
 use crate::ledger::inbox::{Inbox, Taken};
+use crate::pipeline::dedup::Dedup;
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::evaluate::{Context, Evaluators};
 use crate::stop::Stop;
@@ -54,6 +55,8 @@ pub struct Server {
     pub context: watch::Receiver<Context>,
     /// Who writes.
     pub delivery: Delivery,
+    /// What was seen before.
+    pub dedup: Dedup,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
 }
@@ -191,7 +194,7 @@ impl Server {
                 evaluators: &self.evaluators,
                 context: self.context.borrow().clone(),
                 clock: self.clock.as_ref(),
-                delivery: Some(&self.delivery),
+                writing: Some((&self.delivery, &self.dedup)),
             };
             if !replay.turn(&means).await? {
                 let report = replay.report().clone();

@@ -77,6 +77,11 @@ impl Subscription {
     }
 
     /// Starts pulling.
+    #[expect(
+        clippy::unnecessary_wraps,
+        clippy::needless_pass_by_value,
+        reason = "a source that reads a file starts so"
+    )]
     pub(super) fn start(self, settings: Settings, stop: Stop) -> std::io::Result<Running> {
         let Self { config, found, client } = self;
         let messages = Arc::new(Messages::default());

@@ -89,10 +89,13 @@ fn gauges<V: EncodeGaugeValue>(
     Ok(())
 }
 
+/// One of the counts.
+type Counter = fn(&Messages) -> &AtomicU64;
+
 /// What is counted of messages: of pipelines whose events come in messages.
 fn messages(encoder: &mut DescriptorEncoder<'_>, pipelines: &[Metrics]) -> fmt::Result {
     let of = |metrics: &Metrics| metrics.progress()?.messages.clone();
-    let counters: [(Name, fn(&Messages) -> &AtomicU64); 6] = [
+    let counters: [(Name, Counter); 6] = [
         (names::MESSAGES_RECEIVED, |messages| &messages.received),
         (names::MESSAGES_REDELIVERED, |messages| &messages.redelivered),
         (names::MESSAGES_ACKED, |messages| &messages.acked),

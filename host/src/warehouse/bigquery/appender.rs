@@ -91,7 +91,7 @@ impl Appender {
         let mut slot = slot.lock().await;
         // Taken out: a call that is given up in the middle leaves no connection with answers that nobody awaits.
         let mut connection = slot.take().filter(|connection| connection.layout == entry.layout);
-        let (mut done, mut written) = (0, false);
+        let (mut done, mut there, mut resent) = (0, false, false);
         while done < parts.len() {
             let left = &parts[done..];
             let open = connection.take().and_then(|mut open| open.is_open().then_some(open));
@@ -103,29 +103,34 @@ impl Appender {
                     Err(status) => return Err(self.failed(entry, &left[0], status.into()).await),
                 },
             };
-            match self.send(entry, left, &mut used, &mut written).await? {
+            match self.send(entry, left, &mut used, &mut there).await? {
                 Ok(()) => {
                     done = parts.len();
                     connection = Some(used);
                 }
                 // The answer that it is there already may end the connection. What is behind it goes to a new one.
-                Err((number, Problem::Cause(cause))) if cause.meaning() == Meaning::AlreadyThere => done += number + 1,
+                Err((number, Problem::Cause(cause))) if cause.meaning() == Meaning::AlreadyThere => {
+                    done += number + 1;
+                    there = true;
+                }
                 // Nobody may have used it for minutes: that it was closed meanwhile shows only now.
-                Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => {}
+                // What is sent again may be there by the first send, which is this call's own.
+                Err((0, Problem::Cause(cause))) if reused && cause.is_closed() => resent = true,
                 Err((number, problem)) => return Err(self.failed(entry, &left[number], problem).await),
             }
         }
         *slot = connection;
-        Ok(if written { Appended::Written } else { Appended::AlreadyThere })
+        Ok(if there && !resent { Appended::AlreadyThere } else { Appended::Written })
     }
 
-    /// Sends some requests of an entry on a connection. Fails with the first that is not there afterwards, and why.
+    /// Sends some requests of an entry on a connection. Fails with the first that is not there afterwards, and why. Sets
+    /// `there` if one was there before.
     async fn send(
         &self,
         entry: &Entry,
         parts: &[Range<usize>],
         connection: &mut Connection,
-        written: &mut bool,
+        there: &mut bool,
     ) -> Result<Result<(), (usize, Problem)>, AppendError> {
         let mut schema =
             if connection.described { None } else { Some(descriptor(&entry.layout).map_err(AppendError::Fatal)?) };
@@ -138,7 +143,7 @@ impl Appender {
                 updated.clone_from(&answer.updated_schema);
                 self.schema_changes.send_modify(|changes| *changes += 1);
             }
-            *written |= read(answer, first)? == Appended::Written;
+            *there |= read(answer, first)? == Appended::AlreadyThere;
             Ok(())
         };
         let sent = connection.exchange(requests, self.storage.timeout, each).await;

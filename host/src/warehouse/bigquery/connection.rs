@@ -78,7 +78,7 @@ impl Connection {
                     break;
                 }
             }
-            std::future::pending::<()>().await
+            std::future::pending::<()>().await;
         };
         let receiving = async {
             for number in 0..count {

@@ -14,15 +14,14 @@ pub fn encode<'a>(kinds: &[ColumnType], bytes: &mut Vec<u8>, values: impl IntoIt
             ValueRef::Boolean(value) => bool::encode(number, &value, bytes),
             // A NUMERIC column takes integers, as text like every number of its own.
             ValueRef::Int64(value) if *kind == ColumnType::Numeric => {
-                delimited(number, value.to_string().as_bytes(), bytes)
+                delimited(number, value.to_string().as_bytes(), bytes);
             }
-            ValueRef::Int64(value) => int64::encode(number, &value, bytes),
+            ValueRef::Int64(value) | ValueRef::Timestamp(value) => int64::encode(number, &value, bytes),
             ValueRef::Float64(value) => double::encode(number, &value, bytes),
             ValueRef::Numeric(value) | ValueRef::Text(value) | ValueRef::Json(value) => {
                 delimited(number, value.as_bytes(), bytes);
             }
             ValueRef::Bytes(value) => delimited(number, value, bytes),
-            ValueRef::Timestamp(value) => int64::encode(number, &value, bytes),
             ValueRef::Date(value) => int32::encode(number, &value, bytes),
         }
     }

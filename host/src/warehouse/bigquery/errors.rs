@@ -35,8 +35,8 @@ pub(super) struct Cause {
 
 impl From<&rpc::Status> for Cause {
     fn from(status: &rpc::Status) -> Self {
-        let details = status.details.iter().filter(|any| any.type_url.ends_with(STORAGE_ERROR));
-        let storage = details.filter_map(|any| StorageError::decode(any.value.as_slice()).ok()).next();
+        let mut details = status.details.iter().filter(|any| any.type_url.ends_with(STORAGE_ERROR));
+        let storage = details.find_map(|any| StorageError::decode(any.value.as_slice()).ok());
         let code = storage.as_ref().map(StorageError::code).filter(|code| *code != StorageErrorCode::Unspecified);
         let message = match storage {
             Some(error) if status.message.is_empty() => error.error_message,

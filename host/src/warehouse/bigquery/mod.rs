@@ -8,6 +8,7 @@
 
 mod add;
 mod appender;
+mod catalog;
 mod connection;
 mod descriptor;
 mod encode;
@@ -23,8 +24,10 @@ mod streams;
 mod tables;
 mod tokens;
 
+pub use catalog::{Shape, add_columns_statement};
 pub use encode::encode;
 pub use events::EventTable;
+pub use name::TableName;
 pub use request::MAX_ROW;
 pub use tables::create_statement;
 
@@ -34,7 +37,6 @@ use crate::config::BigqueryConfig;
 use crate::row::Row;
 use appender::Appender;
 use futures::future::BoxFuture;
-use name::TableName;
 use rest::Rest;
 use std::collections::BTreeSet;
 use std::sync::Arc;

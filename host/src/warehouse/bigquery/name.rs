@@ -4,16 +4,19 @@ use super::super::WarehouseError;
 use std::fmt;
 
 /// A table of a dataset of a project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TableName {
-    pub(super) project: String,
-    pub(super) dataset: String,
-    pub(super) table: String,
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TableName {
+    /// The project.
+    pub project: String,
+    /// The dataset.
+    pub dataset: String,
+    /// The table.
+    pub table: String,
 }
 
 impl TableName {
     /// Reads `dataset.table` or `project.dataset.table`. Old projects have a dot in their name, so it is read from the end.
-    pub(super) fn parse(name: &str, project: &str) -> Result<Self, WarehouseError> {
+    pub fn parse(name: &str, project: &str) -> Result<Self, WarehouseError> {
         let mut parts = name.rsplitn(3, '.');
         let (table, dataset) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         let project = parts.next().unwrap_or(project);
@@ -39,8 +42,13 @@ impl TableName {
         format!("{}/streams/_default", self.path())
     }
 
+    /// The name as the command `bq` writes it.
+    pub fn bq(&self) -> String {
+        format!("{}:{}.{}", self.project, self.dataset, self.table)
+    }
+
     /// The name in SQL.
-    pub(super) fn sql(&self) -> String {
+    pub fn sql(&self) -> String {
         format!("`{self}`")
     }
 }

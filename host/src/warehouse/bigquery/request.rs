@@ -96,6 +96,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::single_range_in_vec_init, reason = "the requests of an entry are ranges")]
     fn a_request_ends_with_the_row_that_fills_it() {
         assert!(split_of(&[]).is_empty());
         assert_eq!(split_of(&[0, 1]), [0..2]);

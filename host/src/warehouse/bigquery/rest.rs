@@ -7,6 +7,7 @@ use crate::config::BigqueryConfig;
 use gcp_bigquery_client::Client;
 use gcp_bigquery_client::client_builder::ClientBuilder;
 use gcp_bigquery_client::error::{BQError, NestedResponseError};
+use gcp_bigquery_client::model::dataset::Dataset;
 use gcp_bigquery_client::model::get_query_results_parameters::GetQueryResultsParameters;
 use gcp_bigquery_client::model::query_parameter::QueryParameter;
 use gcp_bigquery_client::model::query_parameter_type::QueryParameterType;
@@ -112,6 +113,24 @@ impl Rest {
             Err(Failure { status: Some(404), .. }) => Ok(None),
             Err(failure) => Err(Failure { text: format!("cannot read table {name}: {}", failure.text), ..failure }),
         }
+    }
+
+    /// A dataset as it is.
+    pub(super) async fn dataset(&self, project: &str, dataset: &str) -> Result<Dataset, Failure> {
+        let datasets = self.client.dataset();
+        self.call(self.timeout, datasets.get(project, dataset)).await
+    }
+
+    /// Makes a dataset.
+    pub(super) async fn create_dataset(
+        &self,
+        project: &str,
+        dataset: &str,
+        location: Option<&str>,
+    ) -> Result<(), Failure> {
+        let wanted = Dataset { location: location.map(str::to_owned), ..Dataset::new(project, dataset) };
+        let datasets = self.client.dataset();
+        self.call(self.timeout, datasets.create(wanted)).await.map(drop)
     }
 
     /// Runs a statement, and returns all rows of its result.

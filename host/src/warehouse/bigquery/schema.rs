@@ -33,7 +33,7 @@ pub(super) async fn columns(
     };
     let known = streams::table_schema(storage, name).await?;
     let fields = match (fields, known) {
-        (Some(fields), known) => with_limits(fields, known.unwrap_or_default()),
+        (Some(fields), known) => with_limits(fields, &known.unwrap_or_default()),
         (None, Some(known)) => known.fields,
         (None, None) => {
             let text = format!("table {name} has a column of a type that this version does not know");
@@ -79,7 +79,7 @@ fn field(rest: RestField) -> TableFieldSchema {
 }
 
 /// Adds what only the other interface knows.
-fn with_limits(mut fields: Vec<TableFieldSchema>, known: TableSchema) -> Vec<TableFieldSchema> {
+fn with_limits(mut fields: Vec<TableFieldSchema>, known: &TableSchema) -> Vec<TableFieldSchema> {
     for field in &mut fields {
         let Some(known) = known.fields.iter().find(|known| known.name.eq_ignore_ascii_case(&field.name)) else {
             continue;
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn limits_and_defaults_are_added_by_name() {
         let known = TableFieldSchema { name: "C".into(), max_length: 3, ..of(Type::String) };
-        let fields = with_limits(vec![of(Type::String)], TableSchema { fields: vec![known] });
+        let fields = with_limits(vec![of(Type::String)], &TableSchema { fields: vec![known] });
         assert_eq!(declared(&fields[0]), "STRING(3)");
     }
 }

@@ -41,10 +41,9 @@ pub(super) async fn finalize(storage: &Storage, name: &str) -> Result<StreamRows
             Ok(u64::try_from(rows).map_or(StreamRows::Unknown, StreamRows::Rows))
         }
         Err(status) => match Cause::from(&status).meaning() {
-            Meaning::NotFound => Ok(StreamRows::Missing),
             // It was finalized before, and is not said again how many rows it has.
             Meaning::Gone if status.code() != Code::NotFound => Ok(StreamRows::Unknown),
-            Meaning::Gone => Ok(StreamRows::Missing),
+            Meaning::NotFound | Meaning::Gone => Ok(StreamRows::Missing),
             _ => Err(error(&format!("cannot finalize stream {name}"), &status)),
         },
     }

@@ -117,6 +117,7 @@ pub(super) async fn present(
     Ok(found)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it becomes another error")]
 fn cannot_look(name: &TableName, error: WarehouseError) -> WarehouseError {
     WarehouseError { text: format!("cannot look into table {name}: {}", error.text), ..error }
 }

@@ -3,6 +3,7 @@
 use super::writer::{descriptor, path, row};
 use super::{TABLE, fake, stream};
 use preflight_tests::bigquery::fake::MAX_REQUEST;
+use preflight_tests::bigquery::fake::api::storage_error::StorageErrorCode::SchemaMismatchExtraFields;
 use prost::Message as _;
 use prost_types::field_descriptor_proto::Type;
 use tonic::Code;
@@ -70,7 +71,6 @@ fn a_schema_fits_the_table() {
         let answer = writer.open_as(&stream, Some(descriptor(fields)), Some(&params)).append(0, &[row("a")]);
         (answer.error(), answer.text().to_owned())
     };
-    use preflight_tests::bigquery::fake::api::storage_error::StorageErrorCode::SchemaMismatchExtraFields;
     let (error, text) = refused(&[("id", Type::String), ("more", Type::String)]);
     assert_eq!(error, (Code::InvalidArgument, Some(SchemaMismatchExtraFields)));
     assert!(text.contains("extra fields: 'more'") && text.contains(&path(TABLE)), "{text}");

@@ -59,6 +59,7 @@ impl Line {
 
     /// Takes the next request.
     pub(super) fn next(&mut self, request: AppendRowsRequest, state: &mut State) -> Step {
+        let bytes = request.encoded_len();
         let taken = match self.take(request) {
             Ok(taken) => taken,
             Err(refusal) => return Step::End(Ending::Error(refusal)),
@@ -67,6 +68,7 @@ impl Line {
             stream: taken.stream.clone(),
             offset: taken.offset,
             rows: taken.rows.len(),
+            bytes,
             digest: digest(&taken.rows),
             written: false,
             answer: None,

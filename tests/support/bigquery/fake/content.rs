@@ -55,7 +55,7 @@ impl Content<'_> {
             match places.remove(value.as_ref()) {
                 None => missing.push(value.as_ref().to_owned()),
                 Some(places) => {
-                    assert_eq!(places.len(), 1, "{table}: {column} {} is there at {places:?}", value.as_ref())
+                    assert_eq!(places.len(), 1, "{table}: {column} {} is there at {places:?}", value.as_ref());
                 }
             }
         }

@@ -136,10 +136,9 @@ fn fits(field: &FieldDescriptorProto, column: &Column) -> Result<Wire, String> {
         Type::Double => &[Wire::Double],
         Type::String | Type::Json | Type::Geography | Type::Interval => &[Wire::String],
         Type::Bytes => &[Wire::Bytes],
-        Type::Numeric | Type::Bignumeric => &[Wire::String, Wire::Int64],
+        Type::Numeric | Type::Bignumeric | Type::Time | Type::Datetime => &[Wire::String, Wire::Int64],
         Type::Timestamp => &[Wire::Int64],
         Type::Date => &[Wire::Int32, Wire::String],
-        Type::Time | Type::Datetime => &[Wire::String, Wire::Int64],
         Type::Struct | Type::Range | Type::Unspecified => &[],
     };
     let repeated = field.label() == Label::Repeated;

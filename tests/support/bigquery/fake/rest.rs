@@ -1,10 +1,11 @@
-//! The small part of the REST interface that a worker needs: a table as it is, and a few statements.
+//! The small part of the REST interface that a worker and who makes its tables need: datasets, a table as it is, and a few
+//! statements.
 
 use super::Shared;
 use super::faults::{Call, Due, Ending, Fault};
 use super::refusal::Refusal;
 use super::state::State;
-use super::table::Created;
+use super::table::{Column, Created};
 use axum::Json;
 use axum::Router;
 use axum::extract::{Path, State as Extract};
@@ -21,6 +22,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/bigquery/v2/projects/{project}/datasets/{dataset}/tables/{table}", get(table))
         .route("/bigquery/v2/projects/{project}/queries", post(query))
+        .route("/bigquery/v2/projects/{project}/datasets", post(create_dataset))
+        .route("/bigquery/v2/projects/{project}/datasets/{dataset}", get(dataset))
         .with_state(shared)
 }
 
@@ -38,6 +41,38 @@ async fn table(
         Ok(table.resource(&name))
     })
     .await
+}
+
+/// Where what was not made by a dataset of its own is.
+const LOCATION: &str = "EU";
+
+/// A dataset is there if it was made, or has a table.
+async fn dataset(Extract(shared): Extract<Arc<Shared>>, Path((project, dataset)): Path<(String, String)>) -> Response {
+    let path = format!("projects/{project}/datasets/{dataset}");
+    let tables = format!("{path}/tables/");
+    let location = shared.change(|state| {
+        let has_table = state.tables.keys().any(|table| table.starts_with(&tables));
+        state.datasets.get(&path).cloned().or_else(|| has_table.then(|| LOCATION.to_owned()))
+    });
+    let Some(location) = location else {
+        return refused(&Refusal::new(Code::NotFound, format!("Not found: Dataset {project}:{dataset}")));
+    };
+    let reference = json!({ "projectId": project, "datasetId": dataset });
+    Json(json!({ "kind": "bigquery#dataset", "datasetReference": reference, "location": location })).into_response()
+}
+
+async fn create_dataset(
+    Extract(shared): Extract<Arc<Shared>>,
+    Path(project): Path<String>,
+    Json(body): Json<Value>,
+) -> Response {
+    let dataset = body["datasetReference"]["datasetId"].as_str().unwrap_or_default();
+    let path = format!("projects/{project}/datasets/{dataset}");
+    let location = body["location"].as_str().unwrap_or(LOCATION).to_owned();
+    if shared.change(|state| state.datasets.insert(path, location)).is_some() {
+        return refused(&Refusal::new(Code::AlreadyExists, format!("Already Exists: Dataset {project}:{dataset}")));
+    }
+    Json(body).into_response()
 }
 
 async fn query(
@@ -75,6 +110,25 @@ fn run(state: &mut State, project: &str, sql: &str, body: &Value) -> Result<Vec<
         return Ok(Vec::new());
     }
     let unknown = || invalid(format!("the fake does not know this statement: {sql}"));
+    if sql.starts_with("ALTER TABLE `") {
+        let name = quoted(sql, 0).ok_or_else(unknown)?;
+        let path = super::path_in(project, name);
+        let adds = sql.split_once("ADD COLUMN ").ok_or_else(unknown)?.1;
+        let table = state
+            .tables
+            .get_mut(&path)
+            .ok_or_else(|| Refusal::new(Code::NotFound, format!("Not found: Table {name}")))?;
+        let mut columns = table.columns.clone();
+        for add in adds.split("ADD COLUMN ") {
+            let column = add.trim().trim_end_matches(',').trim_start_matches("IF NOT EXISTS ");
+            let column = Column::parse(column).map_err(invalid)?;
+            if !columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                columns.push(column);
+            }
+        }
+        table.change(columns, true);
+        return Ok(Vec::new());
+    }
     let (column, name) = if sql.starts_with("SELECT 1 FROM `") {
         (None, quoted(sql, 0))
     } else if sql.starts_with("SELECT DISTINCT `") {
@@ -118,10 +172,9 @@ async fn carry_out(
         _ => (Some(run(state)), None),
     });
     match (answer, ending) {
-        (_, Some(Ending::Error(refusal))) => refused(&refusal),
+        (_, Some(Ending::Error(refusal))) | (Some(Err(refusal)), None) => refused(&refusal),
         (_, Some(Ending::Hang | Ending::Reset | Ending::Close)) | (None, None) => futures::future::pending().await,
         (Some(Ok(value)), None) => Json(value).into_response(),
-        (Some(Err(refusal)), None) => refused(&refusal),
     }
 }
 

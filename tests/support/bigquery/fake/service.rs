@@ -67,12 +67,15 @@ impl tonic::codegen::Service<http::Request<Body>> for Service {
 }
 
 /// A call that is answered once: what it is about, and how it is carried out.
+/// Carries a call out.
+type Run<T> = Box<dyn FnOnce(&mut State) -> Result<T, Refusal> + Send>;
+
 struct Asked<T> {
     call: Call,
     /// What the header `x-goog-request-params` must be.
     routing: String,
     table: String,
-    run: Box<dyn FnOnce(&mut State) -> Result<T, Refusal> + Send>,
+    run: Run<T>,
 }
 
 fn create(request: CreateWriteStreamRequest) -> Asked<WriteStream> {

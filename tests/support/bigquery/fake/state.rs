@@ -48,6 +48,8 @@ pub struct Append {
     pub offset: Option<u64>,
     /// How many rows.
     pub rows: usize,
+    /// How many bytes the request has.
+    pub bytes: usize,
     /// A digest of the rows: the same for the same bytes.
     pub digest: u64,
     /// Whether they got in now.
@@ -69,6 +71,8 @@ pub enum FinalizeAgain {
 /// All of it.
 #[derive(Default)]
 pub(super) struct State {
+    /// The locations of datasets that were made, by their path, `projects/…/datasets/…`.
+    pub(super) datasets: BTreeMap<String, String>,
     /// Tables by their path, `projects/…/datasets/…/tables/…`.
     pub(super) tables: BTreeMap<String, Table>,
     /// Streams by their path. Those that were forgotten are not here.

@@ -1,14 +1,20 @@
 //! What the key of an event is, and the fingerprints that tell whether two events of one key are the same.
 
+use super::facts::Compared;
 use crate::config::DedupBy;
 use crate::event::Event;
-use crate::ledger::{Claim, Fingerprint, Key, Parts};
+use crate::ledger::{Fingerprint, Key, Parts};
 use crate::row::{Row, Value};
 use crate::rules::Manifest;
 
+/// The key of a message: what tells a redelivery.
+pub fn message(event: &Event) -> Key {
+    Key::of("message", event.message_id.as_bytes())
+}
+
 /// The key of an event before the rules, if it has one. What the source could make no whole event of has none, nor has
 /// an event without the attribute or the field, or with an empty one.
-pub(super) fn before_rules(by: &DedupBy, event: &Event) -> Option<Key> {
+pub fn before_rules(by: &DedupBy, event: &Event) -> Option<Key> {
     if event.refused.is_some() {
         return None;
     }
@@ -32,22 +38,24 @@ fn named(what: &str, name: &str, value: &str) -> Option<Key> {
     Some(parts.key())
 }
 
-/// What the producer sent: the payload and the attributes, in whatever order they came.
-pub(super) fn content(event: &Event) -> Fingerprint {
-    let mut attributes: Vec<&(String, String)> = event.attributes.iter().collect();
-    attributes.sort_unstable();
+/// What the producer sent, as far as it is compared: the payload, and the attributes in whatever order they came.
+pub fn content(event: &Event, compared: Compared) -> Fingerprint {
     let mut parts = Parts::of("content");
     parts.add(&event.payload);
-    for (name, value) in attributes {
-        parts.add(name.as_bytes());
-        parts.add(value.as_bytes());
+    if compared == Compared::Whole {
+        let mut attributes: Vec<&(String, String)> = event.attributes.iter().collect();
+        attributes.sort_unstable();
+        for (name, value) in attributes {
+            parts.add(name.as_bytes());
+            parts.add(value.as_bytes());
+        }
     }
     parts.fingerprint()
 }
 
 /// The key under which an event that got no row is known: the same content, not accepted in the same way by the same
 /// rule. `digest` is none where no rule serves the event.
-pub(super) fn repeat(key: &Key, content: Fingerprint, digest: Option<&[u8]>, ignored: bool) -> Key {
+pub fn repeat(key: &Key, content: Fingerprint, digest: Option<&[u8]>, ignored: bool) -> Key {
     let mut parts = Parts::of(if ignored { "ignored" } else { "rejected" });
     parts.add(key.bytes());
     parts.add(content.bytes());
@@ -123,9 +131,4 @@ fn add(parts: &mut Parts, value: &Value) {
     };
     parts.add(kind);
     parts.add(bytes);
-}
-
-/// What an accepted event claims its key with.
-pub(super) fn claim(content: Fingerprint, row: Fingerprint) -> Claim {
-    Claim { content, row }
 }

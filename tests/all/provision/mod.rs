@@ -1,0 +1,4 @@
+//! `preflight provision`.
+
+mod dry_run;
+mod emulators;
