@@ -154,7 +154,8 @@ fn finish(args: &RunArgs, configs: &[(Config, Layers)], results: Vec<Result<Repo
     failure.unwrap_or(Ended::Done)
 }
 
-/// The first SIGTERM or SIGINT asks to stop; the second ends the process: what is promised is in the ledger.
+/// The first SIGTERM or SIGINT asks to stop; the second to stop at once, giving back what is held; the third ends the process:
+/// what is promised is in the ledger.
 fn stop_on_signals(stop: Stop) -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -164,12 +165,17 @@ fn stop_on_signals(stop: Stop) -> std::io::Result<()> {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            if asked > 0 {
-                tracing::warn!("stopped by a second signal; the next run goes on from the ledger");
-                std::process::exit(1);
+            match asked {
+                0 => {
+                    tracing::info!("asked to stop; finishing what was read");
+                    stop.request();
+                }
+                1 => {
+                    tracing::warn!("stopped by a second signal; the next run goes on from the ledger");
+                    stop.hurry();
+                }
+                _ => std::process::exit(1),
             }
-            tracing::info!("asked to stop; finishing what was read");
-            stop.request();
         }
     });
     Ok(())

@@ -79,6 +79,9 @@ pub enum RunError {
          holds is sent by the next run"
     )]
     NotDrained(Duration),
+    /// It was asked to stop at once.
+    #[error("stopped at once: messages were given back, and what the ledger holds is sent by the next run")]
+    Hurried,
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),

@@ -196,7 +196,7 @@ async fn drive(
                     cut_short = reading;
                     stop_reading.request();
                 }
-                () = &mut drained => break Err(RunError::NotDrained(drain_timeout)),
+                given_up = &mut drained => break Err(given_up),
                 committed = &mut committing => match committed {
                     Ok(true) => {}
                     // Delivery has failed and says why below.
@@ -227,13 +227,13 @@ async fn drive(
         }
     };
     drop(commits);
-    let delivered = if let Err(RunError::NotDrained(_)) = &outcome {
+    let delivered = if let Err(RunError::NotDrained(_) | RunError::Hurried) = &outcome {
         Ok(())
     } else {
         tokio::select! {
             biased;
             delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
-            () = &mut drained => Err(RunError::NotDrained(drain_timeout)),
+            given_up = &mut drained => Err(given_up),
         }
     };
     // What is held is given back.
@@ -257,10 +257,14 @@ struct Commit {
     leases: Leases,
 }
 
-/// Returns when what was taken before it was asked to stop should be finished.
-async fn drained(stop: Stop, timeout: Duration) {
+/// Returns when what was taken is not to be waited for any more: some time after it was asked to stop, or when it was asked
+/// again.
+async fn drained(stop: Stop, timeout: Duration) -> RunError {
     stop.wait().await;
-    tokio::time::sleep(timeout).await;
+    tokio::select! {
+        () = tokio::time::sleep(timeout) => RunError::NotDrained(timeout),
+        () = stop.hurried() => RunError::Hurried,
+    }
 }
 
 /// Tells what keeps the source from getting events, as long as it does.

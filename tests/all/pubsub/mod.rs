@@ -4,6 +4,7 @@ mod crash;
 mod outage;
 mod pulled;
 mod refused;
+mod soak;
 mod stop;
 
 use preflight_tests::pubsub::Feed;

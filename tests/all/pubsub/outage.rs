@@ -119,8 +119,8 @@ fn acks_fail(feed: &Feed, unconfirmed: u64) {
     run.wait_patiently_until(|| feed.front().log().acked.len() >= 300);
     assert!(figure(&admin, "preflight_messages_received_total") >= 600);
     let report = run.stop().expect(0).json();
-    let again = report["redelivered"].as_u64().unwrap();
-    assert_eq!(report["events"], 300 + again, "{report}");
+    let count = |what: &str| report[what].as_u64().expect("a count");
+    assert!(count("redelivered") >= 300 && count("events") == 300 + count("redelivered"), "{report}");
     expect_each_once(&pipeline, &ids);
 }
 

@@ -3,6 +3,7 @@
 use super::{bronze, expect_each_once, wait_for_rows};
 use preflight_tests::pubsub::{Feed, message};
 use preflight_tests::{Running, bookings};
+use rustix::process::Signal;
 
 const EVENTS: usize = 20_000;
 
@@ -89,4 +90,32 @@ fn a_worker_that_waits_for_its_database_at_the_start_stops_when_it_is_asked() {
     let (mut run, _stdin) = Running::start(&pipeline);
     run.wait_for_log("trying again");
     assert_eq!(run.stop().expect(0).json()["events"], 0);
+}
+
+#[test]
+fn a_second_signal_gives_everything_back_at_once() {
+    let feed = Feed::new();
+    let ids = feed.publish(bookings::lines(500).lines().map(message));
+    let pipeline = feed.pipeline().set("batch.max_events=100").set("admin.listen=127.0.0.1:0");
+    let (mut run, _stdin) = Running::start(&pipeline);
+    let admin = run.admin();
+    wait_for_rows(&mut run, &pipeline, 500);
+    let held = rusqlite::Connection::open(pipeline.database()).unwrap();
+    held.busy_timeout(std::time::Duration::from_secs(5)).unwrap();
+    held.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let more = feed.publish(bookings::from(500, 500).lines().map(message));
+    run.wait_patiently_until(|| super::figure(&admin, "preflight_outstanding_messages") >= 500);
+    run.signal(Signal::TERM);
+    run.wait_for_log("asked to stop");
+    // The time to finish is half a minute.
+    run.signal(Signal::TERM);
+    let said = run.finish().expect(1).stderr;
+    assert!(said.contains("stopped at once: messages were given back"), "{said}");
+    assert_eq!(feed.front().log().left(), 0, "all that it held had come to it");
+    held.execute_batch("ROLLBACK").unwrap();
+    let all = [ids, more].concat();
+    let (mut run, _stdin) = Running::start(&pipeline);
+    wait_for_rows(&mut run, &pipeline, all.len());
+    run.stop().expect(0);
+    expect_each_once(&pipeline, &all);
 }
