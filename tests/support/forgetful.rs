@@ -7,9 +7,11 @@ use preflight::warehouse::{
     AppendError, Appended, Entry, NewTable, StreamRows, TableColumn, Warehouse, WarehouseError,
 };
 use std::collections::BTreeSet;
+use std::future::pending;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// A warehouse whose streams may be forgotten after `lifetime`.
 pub struct Forgetful {
@@ -17,6 +19,27 @@ pub struct Forgetful {
     pub inner: Arc<dyn Warehouse>,
     /// How long a stream lives that nobody writes to.
     pub lifetime: Duration,
+    /// Appends whose answers are lost.
+    pub lost: Arc<Lost>,
+}
+
+/// Answers to appends that are lost: the rows are written, and the answer never comes.
+#[derive(Default)]
+pub struct Lost {
+    next: AtomicBool,
+    written: Notify,
+}
+
+impl Lost {
+    /// The next answer is lost.
+    pub fn the_next(&self) {
+        self.next.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns when the rows are written whose answer is lost.
+    pub async fn written(&self) {
+        self.written.notified().await;
+    }
 }
 
 type Result<T> = std::result::Result<T, WarehouseError>;
@@ -67,7 +90,14 @@ impl Warehouse for Forgetful {
     }
 
     fn append(&self, entries: Arc<Vec<Entry>>) -> BoxFuture<'_, Vec<std::result::Result<Appended, AppendError>>> {
-        self.inner.append(entries)
+        Box::pin(async move {
+            let answers = self.inner.append(entries).await;
+            if self.lost.next.swap(false, Ordering::SeqCst) {
+                self.lost.written.notify_one();
+                return pending().await;
+            }
+            answers
+        })
     }
 
     fn present<'a>(

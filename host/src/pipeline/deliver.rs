@@ -12,7 +12,7 @@ use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::telemetry::metrics::{Metrics, Retry};
 use crate::telemetry::tally::Tally;
 use crate::warehouse::{AppendError, StreamRows, Tier, Warehouse, WarehouseError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -89,6 +89,8 @@ const LOOKED_FOR: &str = ". The next run looks for what it had written, and send
 struct Sending {
     /// What tables refused of commits that the other side has sent.
     refused: BTreeMap<Seq, Tally>,
+    /// Commits that this process has begun to send and that are not done.
+    begun: BTreeSet<Seq>,
     /// Why it failed: it is over, and nobody is to wait as long again.
     failed: Option<String>,
 }
@@ -156,20 +158,20 @@ impl Delivery {
         if let Some(why) = &sending.failed {
             return Err(DeliverError::Before(why.clone()));
         }
-        let sent = self.send_up_to(last, &mut sending.refused).await;
+        let sent = self.send_up_to(last, sending).await;
         if let Err(error) = &sent {
             sending.failed = Some(error.to_string());
         }
         sent
     }
 
-    async fn send_up_to(&self, last: Option<Seq>, refused: &mut BTreeMap<Seq, Tally>) -> Result<(), DeliverError> {
+    async fn send_up_to(&self, last: Option<Seq>, sending: &mut Sending) -> Result<(), DeliverError> {
         let mut until = last;
         loop {
             let first = self.ledger.call(|ledger| Ok(ledger.first_undone())).await?;
             match first {
                 Some(seq) if until.is_none_or(|until| seq <= until) => {
-                    let promised = self.deliver_one(seq, refused).await?;
+                    let promised = self.deliver_one(seq, sending).await?;
                     // An event whose row was refused is durable in quarantine only: its message is acknowledged after that.
                     if last.is_some_and(|last| seq <= last) {
                         until = until.max(promised);
@@ -181,18 +183,19 @@ impl Delivery {
     }
 
     /// Delivers a commit. Returns the last commit that promises what a table refused of it to quarantine.
-    async fn deliver_one(&self, seq: Seq, refused: &mut BTreeMap<Seq, Tally>) -> Result<Option<Seq>, DeliverError> {
+    async fn deliver_one(&self, seq: Seq, sending: &mut Sending) -> Result<Option<Seq>, DeliverError> {
         let mut promised = None;
         let mut backoff = Backoff::new(&self.patience);
-        let mut first = true;
         loop {
             let read = move |ledger: &mut Ledger| Ok((ledger.entries(seq)?, ledger.resolution(seq)));
             let (entries, resolution) = self.ledger.retrying(&self.patience, read).await?;
-            let sending = Instant::now();
+            // Before it is sent: whoever waits for it may be gone before the answer, and another sends it again.
+            let first = sending.begun.insert(seq);
+            let began = Instant::now();
             let results = self.warehouse.append(Arc::clone(&entries)).await;
-            self.metrics.sent(sending.elapsed());
+            self.metrics.sent(began.elapsed());
             failpoint::pass(failpoint::ROWS_APPENDED);
-            if std::mem::take(&mut first) {
+            if first {
                 self.refuse_taken(seq, &entries, &results).await?;
             }
             let problems = entries.iter().zip(results).filter_map(|(entry, result)| result.err().map(|e| (entry, e)));
@@ -205,13 +208,14 @@ impl Delivery {
                         failpoint::pass(failpoint::ROWS_RESOLVED);
                     }
                     self.ledger.retrying(&self.patience, move |ledger| ledger.done(seq)).await?;
+                    sending.begun.remove(&seq);
                     failpoint::pass(failpoint::ENTRY_DONE);
                     self.metrics.confirmed(&entries);
                     return Ok(promised);
                 }
                 // Bronze and quarantine take every event: a table that refuses one of theirs stops the pipeline.
                 Some((entry, AppendError::Rows(rows))) if entry.tier == Tier::Silver => {
-                    let refused = refused.entry(seq).or_default();
+                    let refused = sending.refused.entry(seq).or_default();
                     match resolution {
                         Some(resolution) => self.withdraw(seq, entry, &rows, &resolution, refused).await?,
                         None => promised = Some(self.replace(seq, entry, &rows, refused).await?),

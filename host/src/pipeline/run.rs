@@ -31,7 +31,7 @@ use futures::future::{Fuse, FusedFuture as _};
 use futures::stream::FuturesOrdered;
 use futures::{FutureExt as _, StreamExt};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -60,9 +60,16 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let Some(Started { source, serving, delivery, dedup, resumed }) = started else {
         return Ok(report(&Tally::default(), 0, false));
     };
-    let requests = requests(config, &serving, &delivery, &dedup, options);
-    let driven = drive(source, &serving, &delivery, &dedup, config.drain_timeout, options).await;
-    let requested = requests.end().await;
+    let mut requests = requests(config, &serving, &delivery, &dedup, options);
+    let mut drained = pin!(drained(options.stop.clone(), config.drain_timeout).fuse());
+    let driven = drive(source, &serving, &delivery, &dedup, drained.as_mut(), config.drain_timeout, options).await;
+    let requested = tokio::select! {
+        biased;
+        requested = requests.end(), if !drained.is_terminated() => requested.map_err(RunError::from),
+        given_up = &mut drained, if !drained.is_terminated() => Err(given_up),
+        () = tokio::time::sleep(config.drain_timeout), if driven.is_err() => Ok(()),
+    };
+    requests.abort();
     serving.finish().await;
     let (tally, complete) = driven?;
     requested?;
@@ -165,6 +172,7 @@ async fn drive(
     serving: &Serving,
     delivery: &Delivery,
     dedup: &Dedup,
+    mut drained: Pin<&mut Fuse<impl Future<Output = RunError>>>,
     drain_timeout: Duration,
     options: &Options,
 ) -> Result<(Tally, bool), RunError> {
@@ -179,7 +187,6 @@ async fn drive(
     let mut judging = FuturesOrdered::new();
     let (mut reading, mut stopping, mut cut_short) = (true, false, false);
     let mut source_error = None;
-    let mut drained = pin!(drained(options.stop.clone(), drain_timeout));
     let outcome = {
         // Both may have to wait for long; being asked to stop is noticed meanwhile.
         let mut admitting = pin!(Fuse::terminated());
@@ -227,13 +234,16 @@ async fn drive(
         }
     };
     drop(commits);
-    let delivered = if let Err(RunError::NotDrained(_) | RunError::Hurried) = &outcome {
+    let failed = outcome.is_err() || source_error.is_some();
+    let delivered = if drained.is_terminated() {
         Ok(())
     } else {
         tokio::select! {
             biased;
             delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
             given_up = &mut drained => Err(given_up),
+            // What ends the run is not to be told only when the warehouse is back. The next run sends the rest.
+            () = tokio::time::sleep(drain_timeout), if failed => Ok(()),
         }
     };
     // What is held is given back.

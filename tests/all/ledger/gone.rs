@@ -4,14 +4,15 @@
 use preflight::config::{Config, Layers};
 use preflight::ledger::{Additions, Ledger};
 use preflight::pipeline::deliver::Delivery;
-use preflight::pipeline::evaluate::{Context, Evaluators};
+use preflight::pipeline::evaluate::{Context, Evaluated, Evaluators};
 use preflight::pipeline::prepare;
 use preflight::pipeline::retry::Patience;
 use preflight::source::{Batch, Leases};
 use preflight::telemetry::status::Board;
 use preflight::time::{Clock, SystemClock};
+use preflight::warehouse::events::{Resolution, Resolved};
 use preflight::warehouse::{self, Tier};
-use preflight_tests::forgetful::Forgetful;
+use preflight_tests::forgetful::{Forgetful, Lost};
 use preflight_tests::{Pipeline, bookings, events, tables};
 use rusqlite::Connection;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ struct Run {
     delivery: Delivery,
     evaluators: Evaluators,
     context: Context,
+    lost: Arc<Lost>,
     batches: usize,
 }
 
@@ -30,7 +32,9 @@ impl Run {
         let layers = Layers::load(&pipeline.file(), &[""; 0], &pipeline.settings).unwrap();
         let config = Config::from_layers(&layers).unwrap();
         let prepared = prepare(&config).unwrap();
-        let warehouse = Forgetful { inner: warehouse::open(&config.warehouse).await.unwrap(), lifetime };
+        let lost: Arc<Lost> = Arc::default();
+        let inner = warehouse::open(&config.warehouse).await.unwrap();
+        let warehouse = Forgetful { inner, lifetime, lost: Arc::clone(&lost) };
         let ledger = Ledger::open(&config.ledger, &config.name, warehouse.inner.identity()).unwrap();
         for table in prepared.new_tables {
             warehouse.inner.create_table(table).await.unwrap();
@@ -44,11 +48,42 @@ impl Run {
         let evaluators =
             Evaluators::start(&prepared.sandbox, &config.limits, config.rules.isolation, config.threads, None, metrics)
                 .unwrap();
-        Self { delivery, evaluators, context: Context { rules: prepared.rules, plan, pairs: [].into() }, batches: 0 }
+        let context = Context { rules: prepared.rules, plan, pairs: [].into() };
+        Self { delivery, evaluators, context, lost, batches: 0 }
     }
 
     /// Commits a micro-batch of so many bookings.
     async fn commit(&mut self, bookings: usize) {
+        let judged = self.judge(bookings).await;
+        self.delivery
+            .ledger
+            .call(move |ledger| ledger.commit(&judged.parts, &judged.originals, None, &Additions::default()))
+            .await
+            .unwrap();
+    }
+
+    /// Commits what a replay of so many bookings comes to.
+    async fn commit_replay(&mut self, bookings: usize) {
+        let judged = self.judge(bookings).await;
+        let resolved = |number: u32| Resolved {
+            event: number,
+            id: i64::from(number),
+            message_id: format!("batch-{}:{}", self.batches, number + 1),
+            digest: "sha256:of-the-rule".into(),
+            version: Some("1".into()),
+        };
+        let rows = (0..u32::try_from(bookings).unwrap()).map(resolved).collect();
+        let (table, pipeline, by) = ("poisoned_events".into(), "test".into(), "somebody".into());
+        let resolution = Resolution { table, pipeline, at: 0, by, rows };
+        let silver: Vec<_> = judged.parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
+        self.delivery
+            .ledger
+            .call(move |ledger| ledger.commit_replay(&silver, &resolution, &Additions::default()))
+            .await
+            .unwrap();
+    }
+
+    async fn judge(&mut self, bookings: usize) -> Evaluated {
         self.batches += 1;
         let events = events::from_lines(&format!("batch-{}", self.batches), &bookings::good(bookings));
         let batch = Batch { events, position: None, leases: Leases::default() };
@@ -56,11 +91,7 @@ impl Run {
         for part in judged.parts.iter().filter(|part| !part.rows.is_empty()) {
             self.delivery.ensure_stream(part.tier).await.unwrap();
         }
-        self.delivery
-            .ledger
-            .call(move |ledger| ledger.commit(&judged.parts, &judged.originals, None, &Additions::default()))
-            .await
-            .unwrap();
+        judged
     }
 
     async fn silver_stream(&self) -> String {
@@ -116,6 +147,41 @@ async fn what_a_forgotten_stream_had_written_is_found_by_its_message_ids() {
         let rows: u64 = streams.iter().map(|stream| stream["row_count"].as_u64().unwrap()).sum();
         assert_eq!(rows, (6 - 2 * sent) as u64, "only the rest went through the new stream");
     }
+}
+
+/// A replay has no originals in the ledger: its events are in quarantine.
+#[tokio::test]
+async fn what_a_replay_had_written_to_a_forgotten_stream_is_found_by_its_message_ids() {
+    for sent in 0..=3 {
+        let pipeline = Pipeline::offvia("").warm();
+        let mut run = Run::start(&pipeline, Duration::MAX).await;
+        run.commit(2).await;
+        run.commit_replay(2).await;
+        run.commit_replay(2).await;
+        drop(run);
+        let run = Run::start(&pipeline, Duration::MAX).await;
+        forget(&pipeline, &run, sent).await;
+        run.delivery.resume().await.unwrap();
+        assert_eq!(silver(&pipeline), ALL, "{sent} commits had got through");
+    }
+}
+
+/// Who sent it did not wait for the answer, as when the time to finish is over, and another sends it again: what is there is
+/// nobody else's.
+#[tokio::test]
+async fn what_was_sent_by_one_that_was_given_up_is_ours() {
+    let pipeline = Pipeline::offvia("").warm();
+    let mut run = Run::start(&pipeline, Duration::MAX).await;
+    run.commit(2).await;
+    run.lost.the_next();
+    tokio::select! {
+        sent = run.delivery.deliver_all() => panic!("it was answered: {sent:?}"),
+        () = run.lost.written() => {}
+    }
+    run.delivery.deliver_all().await.unwrap();
+    assert_eq!(silver(&pipeline), ALL[..2]);
+    run.delivery.resume().await.unwrap();
+    assert_eq!(silver(&pipeline), ALL[..2]);
 }
 
 #[tokio::test]

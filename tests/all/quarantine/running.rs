@@ -3,6 +3,7 @@
 use super::{names, of_version_2, replay, routable, silver, unresolved};
 use preflight::failpoint;
 use preflight_tests::{Ended, Pipeline, Running, bookings, tables};
+use rusqlite::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::fs;
@@ -60,6 +61,30 @@ fn a_running_worker_replays_between_its_micro_batches() {
     assert_eq!(silver(&pipeline), expected);
     assert_eq!(unresolved(&pipeline), 0);
     assert_eq!(files(&pipeline), [""; 0], "nothing is left in the inbox");
+}
+
+/// What it promised is in the ledger: the next run sends it.
+#[test]
+fn a_replay_that_cannot_write_does_not_keep_a_worker_from_stopping() {
+    let (pipeline, mut run, _stdin) =
+        working_with(routable(3_000).set("batch.max_events=10").set("run.drain_timeout=1 s"));
+    let mut asked = started(&pipeline);
+    run.wait_until(|| tables::newest_rowid(&pipeline.database(), "fact_bookings") > Some(20));
+    let lock = Connection::open(pipeline.database()).unwrap();
+    lock.busy_timeout(std::time::Duration::from_mins(1)).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    run.wait_for_log("trying again");
+    run.signal(Signal::TERM);
+    let stopped = run.finish().expect(1);
+    assert!(stopped.stderr.contains("was not finished within 1s"), "{}", stopped.stderr);
+    asked.kill().unwrap();
+    asked.wait().unwrap();
+    drop(lock);
+    let there = silver(&pipeline).len();
+    assert!(there < 3_001, "it was in the middle of it");
+    replay(&pipeline, &["--all"]);
+    assert_eq!(silver(&pipeline).len(), 3_001);
+    assert_eq!(unresolved(&pipeline), 0);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Delivery {
         }
         let mut moved = BTreeSet::new();
         loop {
-            match self.send_up_to(None, &mut sending.refused).await {
+            match self.send_up_to(None, &mut sending).await {
                 Err(DeliverError::Append { tier, error: AppendError::StreamGone(name), .. })
                     if self.warehouse.stream_lifetime().is_some() && moved.insert(tier) =>
                 {
@@ -88,10 +88,9 @@ impl Delivery {
         let Some(column) = self.plan().id_column(tier).map(str::to_owned) else { return Err(gone(UNKNOWN)) };
         let mut written = None;
         for (seq, entry) in undone {
-            let originals = self.ledger.retrying(&self.patience, move |ledger| ledger.originals(seq)).await?;
-            let id =
-                |row| originals.get(entry.rows.event(row) as usize).map(|original| original.event.message_id.clone());
-            let ids: Option<Vec<String>> = (0..entry.rows.len()).map(id).collect();
+            let known = self.message_ids(seq).await?;
+            let ids = (0..entry.rows.len()).map(|row| known.get(&entry.rows.event(row)).cloned());
+            let ids: Option<Vec<String>> = ids.collect();
             let column = entry.layout.columns.iter().find(|known| known.eq_ignore_ascii_case(&column));
             let (Some(ids), Some(column)) = (ids, column) else { return Err(gone(UNKNOWN)) };
             let table = &entry.layout.table;
@@ -107,6 +106,16 @@ impl Delivery {
             }
         }
         Ok(written.unwrap_or(stream.next_offset))
+    }
+
+    /// The message ids of a commit's events. A replay has no originals: they are in quarantine.
+    async fn message_ids(&self, seq: Seq) -> Result<BTreeMap<u32, String>, DeliverError> {
+        let read = move |ledger: &mut Ledger| Ok((ledger.originals(seq)?, ledger.resolution(seq)));
+        let (originals, resolution) = self.ledger.retrying(&self.patience, read).await?;
+        let replayed = resolution.iter().flat_map(|resolution| &resolution.rows);
+        let replayed = replayed.map(|row| (row.event, row.message_id.clone()));
+        let originals = (0..).zip(originals).map(|(event, original)| (event, original.event.message_id.clone()));
+        Ok(originals.chain(replayed).collect())
     }
 
     /// The refusals that were counted so far are an earlier run's.

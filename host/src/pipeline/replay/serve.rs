@@ -68,10 +68,15 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// Ends it now. What the ledger has of it is sent by the next run.
+    pub fn abort(&self) {
+        self.task.abort();
+    }
+
     /// Ends it once the chunk that is under way is finished. An error is one that the worker cannot go on with.
-    pub async fn end(self) -> Result<(), ReplayError> {
+    pub async fn end(&mut self) -> Result<(), ReplayError> {
         self.ending.request();
-        let ended = self.task.await;
+        let ended = (&mut self.task).await;
         ended.unwrap_or_else(|error| Err(LedgerError::Damaged(format!("a request to it failed: {error}")).into()))
     }
 }

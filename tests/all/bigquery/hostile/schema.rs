@@ -4,7 +4,7 @@ use super::{EVENTS, expect_exact, stops};
 use preflight_tests::bigquery::Fake;
 use preflight_tests::bigquery::fake::{Call, Fault};
 use preflight_tests::bigquery::offvia::{QUARANTINE, SILVER};
-use preflight_tests::{Pipeline, Running, bookings};
+use preflight_tests::{Pipeline, Running, bookings, http};
 use std::io::Write as _;
 use tonic::Code;
 
@@ -101,6 +101,8 @@ fn a_column_that_is_added_is_written_from_then_on() {
         }
     };
     more(&|fake| fake.count(QUARANTINE) == 5);
+    // The look at the table fails at first.
+    let away = fake.when(Call::Table).table(QUARANTINE).times(2, Fault::status(Code::Unavailable));
     fake.add_column(QUARANTINE, "pipeline STRING", true);
     // The next answer tells of it; one of the next rows has it.
     more(&|fake| {
@@ -109,6 +111,27 @@ fn a_column_that_is_added_is_written_from_then_on() {
     drop(stdin);
     run.finish().expect(0);
     fake.content(|content| {
+        assert_eq!(content.hits(away), 2);
         content.expect_each_once(QUARANTINE, "raw_payload", (0..fed).map(|n| format!("no json {n}")));
     });
+}
+
+/// Nothing tells that a column is back; rows are written again, and the worker is ready.
+#[test]
+fn a_worker_is_ready_again_when_a_dropped_column_is_back() {
+    let fake = with_tables();
+    let pipeline = fed(&fake).set("admin.listen=127.0.0.1:0");
+    let (mut run, mut stdin) = Running::start(&pipeline);
+    let admin = run.admin();
+    writeln!(stdin, "no json 0").unwrap();
+    run.wait_patiently_until(|| fake.count(QUARANTINE) == 1);
+    fake.drop_column(QUARANTINE, "error_stage", true);
+    writeln!(stdin, "no json 1").unwrap();
+    run.wait_for_log("no longer fits");
+    run.wait_patiently_until(|| http::get(&admin, "/readyz").status == 503);
+    fake.add_column(QUARANTINE, "error_stage STRING", true);
+    run.wait_patiently_until(|| fake.count(QUARANTINE) == 2);
+    run.wait_patiently_until(|| http::get(&admin, "/readyz").status == 200);
+    drop(stdin);
+    run.finish().expect(0);
 }
