@@ -28,7 +28,7 @@ pub(super) struct ProvisionArgs {
     /// Ask nobody and change nothing: print the commands and the roles that each identity needs
     #[arg(long)]
     dry_run: bool,
-    /// Make N filtered subscriptions, and one for the rest, each with an overlay of the pipeline file
+    /// Make N filtered subscriptions (at most 9), and one for the rest, each with an overlay of the pipeline file
     #[arg(long, value_name = "N")]
     shards: Option<NonZeroU32>,
     /// Where the overlays are written [default: beside the pipeline file]

@@ -105,6 +105,7 @@ impl Check {
             ]);
         }
         self.distinct(
+            warehouse.as_ref(),
             bronze.as_ref().and_then(Option::as_ref),
             silver_tier.as_ref(),
             quarantine.as_ref(),

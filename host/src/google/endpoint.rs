@@ -1,12 +1,15 @@
 //! Where a service is: Google's own address, or one that the pipeline file or an emulator's variable names.
 
 use std::net::IpAddr;
+use tonic::codegen::http::Uri;
 
 /// The address of a service that is not Google's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// `http://…` or `https://…`, without a path.
     pub url: String,
+    /// Without the brackets of an IPv6 address.
+    host: String,
 }
 
 impl Endpoint {
@@ -16,13 +19,22 @@ impl Endpoint {
         let help = || format!("{text:?} is not an address: write host:port, http://host:port or https://host:port");
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
         let authority = rest.strip_suffix('/').unwrap_or(rest);
-        let port = authority.rsplit_once(':').map(|(_, port)| port);
-        let port_fits = port.is_none_or(|port| port.ends_with(']') || port.parse::<u16>().is_ok_and(|port| port > 0));
-        if !matches!(scheme, "http" | "https") || authority.is_empty() || authority.contains('/') || !port_fits {
+        // What stands before an @ looks like a host and is none; behind the others is a path, a query, a fragment.
+        if let Some(c) = authority.chars().find(|c| "@?#/\\".contains(*c)) {
+            return Err(format!("{}, and no {c:?} in it", help()));
+        }
+        let url = format!("{scheme}://{authority}");
+        // The same reading as that of who connects.
+        let host = url.parse::<Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
+        // Nothing but host and port: that reading ends a host in brackets with them, whatever comes behind.
+        let behind = authority.strip_prefix(host.as_str()).filter(|_| !host.is_empty());
+        let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+        let fits = behind.is_some_and(|behind| behind.is_empty() || behind.strip_prefix(':').is_some_and(is_port));
+        if !matches!(scheme, "http" | "https") || !fits {
             return Err(help());
         }
-        let endpoint = Self { url: format!("{scheme}://{authority}") };
-        if endpoint.host().is_empty() { Err(help()) } else { Ok(endpoint) }
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Self { url, host })
     }
 
     /// Whether what is sent can be read on the way.
@@ -32,21 +44,12 @@ impl Endpoint {
 
     /// Whether it is on this machine.
     pub fn is_loopback(&self) -> bool {
-        let host = self.host();
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+        self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
     }
 
     /// Host and port.
     pub fn authority(&self) -> &str {
         self.url.split_once("://").map_or("", |(_, rest)| rest)
-    }
-
-    fn host(&self) -> &str {
-        let authority = self.authority();
-        match authority.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => authority.split(':').next().unwrap_or_default(),
-        }
     }
 }
 
@@ -67,6 +70,26 @@ mod tests {
         for text in ["", "ftp://h:1", "http://", "h:port", "h:0", "h:1/path", ":80"] {
             assert!(Endpoint::parse(text).is_err(), "{text}");
         }
+    }
+
+    /// Once `localhost` was read here, and everything sent to `evil.example` in plain text.
+    #[test]
+    fn an_address_that_could_be_read_in_two_ways_is_refused() {
+        for text in [
+            "http://localhost:80@evil.example:8085",
+            "localhost@evil.example",
+            "http://localhost:80?@evil.example",
+            "http://localhost#evil.example:80",
+            "http://localhost/@evil.example",
+            "http://localhost\\@evil.example",
+            "http://[::1]@evil.example:80",
+            "http://[::1]evil.example:80",
+            "http://local host:80",
+        ] {
+            let error = Endpoint::parse(text).unwrap_err();
+            assert!(error.contains("write host:port"), "{text}: {error}");
+        }
+        assert!(Endpoint::parse("a@b:1").unwrap_err().contains("no '@' in it"));
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Admin {
         let other_kind = (kind != "TABLE").then_some(kind);
         // Of a view the columns are not asked for: rows cannot be written to it in any case.
         let columns = match other_kind {
-            None => self.bigquery.columns(&full).await.map_err(text)?.unwrap_or_default(),
+            None => self.bigquery.columns_as_they_are(&full).await.map_err(text)?.unwrap_or_default(),
             Some(_) => Vec::new(),
         };
         Ok(Some(FoundTable { other_kind, columns, partition_by, cluster_by, description }))

@@ -29,15 +29,46 @@ impl Who {
             Self::Worker => "worker",
         }
     }
+}
 
-    /// The variable of the shell that names it.
-    const fn variable(self) -> &'static str {
-        match self {
-            Self::Provisioner => "\"${PROVISIONER}\"",
-            Self::ServiceAgent => "\"serviceAccount:${PUBSUB_SERVICE_AGENT}\"",
-            Self::Worker => "\"${WORKER}\"",
+/// An identity, and how the shell calls it.
+struct Identity {
+    who: Who,
+    /// A word of the shell.
+    member: String,
+}
+
+impl Identity {
+    fn provisioner() -> Self {
+        Self { who: Who::Provisioner, member: "\"${PROVISIONER}\"".to_owned() }
+    }
+
+    fn worker() -> Self {
+        Self { who: Who::Worker, member: "\"${WORKER}\"".to_owned() }
+    }
+
+    /// The service agent of the project of this number, among those that are needed.
+    fn agent(number: usize) -> Self {
+        Self { who: Who::ServiceAgent, member: format!("\"serviceAccount:${{{}}}\"", agent_variable(number)) }
+    }
+}
+
+/// Each project has a service agent of its own, and a variable for it.
+fn agent_variable(number: usize) -> String {
+    let suffix = if number == 0 { String::new() } else { format!("_{}", number + 1) };
+    format!("PUBSUB_SERVICE_AGENT{suffix}")
+}
+
+/// The projects whose service agents are needed, each once.
+fn agents(wanted: &Wanted) -> Vec<&str> {
+    let mut projects = Vec::new();
+    for subscription in wanted.subscriptions.iter().filter(|subscription| needs_agent(subscription)) {
+        let (project, _) = parts(&subscription.name);
+        if !projects.contains(&project) {
+            projects.push(project);
         }
     }
+    projects
 }
 
 /// A role on something.
@@ -58,8 +89,12 @@ pub struct Grant {
 /// All roles that are needed, by whom, in the order in which they can be granted.
 pub fn roles(wanted: &Wanted) -> Vec<Grant> {
     let mut grants = provisioner(wanted);
+    let agents = agents(wanted);
     for subscription in &wanted.subscriptions {
-        grants.extend(service_agent(subscription));
+        let (project, _) = parts(&subscription.name);
+        if let Some(number) = agents.iter().position(|agent| *agent == project) {
+            grants.extend(service_agent(subscription, &Identity::agent(number)));
+        }
     }
     grants.extend(worker(wanted));
     grants
@@ -68,8 +103,8 @@ pub fn roles(wanted: &Wanted) -> Vec<Grant> {
 /// The lines of a shell that name the identities.
 pub fn identities(wanted: &Wanted, worker: Option<&str>) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(subscription) = wanted.subscriptions.iter().find(|subscription| needs_agent(subscription)) {
-        lines.extend(service_agent_lines(&subscription.name));
+    for (number, project) in agents(wanted).into_iter().enumerate() {
+        lines.extend(agent_lines(project, number));
     }
     let worker = worker.unwrap_or("serviceAccount:WORKER@PROJECT.iam.gserviceaccount.com");
     lines.push(format!("export WORKER={}", quoted(worker)));
@@ -80,11 +115,29 @@ pub fn identities(wanted: &Wanted, worker: Option<&str>) -> Vec<String> {
 /// The lines of a shell that name the identity under which Pub/Sub writes and forwards the messages of a subscription: it
 /// is its project's.
 pub fn service_agent_lines(subscription: &str) -> Vec<String> {
-    let (project, _) = parts(subscription);
+    agent_lines(parts(subscription).0, 0)
+}
+
+fn agent_lines(project: &str, number: usize) -> Vec<String> {
+    let variable = agent_variable(number);
     vec![
         format!("export PROJECT_NUMBER=\"$(gcloud projects describe {project} --format='value(projectNumber)')\""),
-        "export PUBSUB_SERVICE_AGENT=\"service-${PROJECT_NUMBER}@gcp-sa-pubsub.iam.gserviceaccount.com\"".to_owned(),
+        format!("export {variable}=\"service-${{PROJECT_NUMBER}}@gcp-sa-pubsub.iam.gserviceaccount.com\""),
     ]
+}
+
+/// What an identity needs that only looks whether all is as it was made, beside the roles of a project's Pub/Sub: datasets and
+/// tables that another has made are not its own. As commands; who they are for stays to be filled in.
+pub fn looker(wanted: &Wanted) -> Vec<String> {
+    let datasets = wanted.datasets.iter().map(|dataset| (dataset.project.as_str(), "roles/bigquery.metadataViewer"));
+    let subscriptions = wanted.subscriptions.iter().map(|subscription| parts(&subscription.name).0);
+    let topics = wanted.topics.iter().map(|topic| parts(&topic.0).0);
+    let pubsub = subscriptions.chain(topics).map(|project| (project, "roles/pubsub.viewer"));
+    let grants: BTreeSet<(&str, &str)> = datasets.chain(pubsub).collect();
+    let command = |(project, role): (&str, &str)| {
+        format!("gcloud projects add-iam-policy-binding {project} --condition=None --member=WHO --role={role}")
+    };
+    grants.into_iter().map(command).collect()
 }
 
 /// A role that has no more than a worker uses, in the place of the one of BigQuery, as a command. It is made once.
@@ -97,9 +150,13 @@ pub fn narrower(wanted: &Wanted) -> Option<String> {
     ))
 }
 
-/// What the service agent needs to write bronze.
+/// What the service agent of [`service_agent_lines`] needs to write bronze.
 pub fn bronze(table: &TableName) -> Vec<Grant> {
-    let grant = |role, why| on_table(Who::ServiceAgent, role, table, why);
+    bronze_of(table, &Identity::agent(0))
+}
+
+fn bronze_of(table: &TableName, agent: &Identity) -> Vec<Grant> {
+    let grant = |role, why| on_table(agent, role, table, why);
     vec![
         grant(DATA_EDITOR, "it writes the messages of the bronze subscription"),
         grant("roles/bigquery.metadataViewer", "it looks at the columns of the bronze table"),
@@ -110,40 +167,40 @@ fn needs_agent(subscription: &Subscription) -> bool {
     matches!(subscription.purpose, Purpose::Bronze { .. } | Purpose::Worker { dead_letter: Some(_), .. })
 }
 
-fn service_agent(subscription: &Subscription) -> Vec<Grant> {
+fn service_agent(subscription: &Subscription, agent: &Identity) -> Vec<Grant> {
     match &subscription.purpose {
-        Purpose::Bronze { table } => bronze(table),
+        Purpose::Bronze { table } => bronze_of(table, agent),
         Purpose::Worker { dead_letter: Some((topic, _)), .. } => {
             let (project, id) = parts(topic);
             let publisher = "roles/pubsub.publisher";
             let forward = Grant {
-                who: Who::ServiceAgent,
+                who: agent.who,
                 role: publisher,
                 on: topic.clone(),
                 why: "it forwards what could not be handled to the dead-letter topic",
                 command: bind(
                     &format!("gcloud pubsub topics add-iam-policy-binding {id} --project={project}"),
-                    Who::ServiceAgent,
+                    agent,
                     publisher,
                 ),
             };
             let why = "it acknowledges what it has forwarded";
-            vec![forward, on_subscription(Who::ServiceAgent, "roles/pubsub.subscriber", &subscription.name, why)]
+            vec![forward, on_subscription(agent, "roles/pubsub.subscriber", &subscription.name, why)]
         }
         _ => Vec::new(),
     }
 }
 
 fn worker(wanted: &Wanted) -> Vec<Grant> {
-    let mut grants = Vec::new();
+    let (mut grants, who) = (Vec::new(), &Identity::worker());
     let written = wanted.tables.iter().filter(|table| table.role != TableRole::BronzeBySubscription);
     for table in written {
         let why = "the worker reads the table's columns and appends rows";
-        grants.push(on_table(Who::Worker, DATA_EDITOR, &table.name, why));
+        grants.push(on_table(who, DATA_EDITOR, &table.name, why));
     }
     if let Some(project) = &wanted.billed_to {
         let why = "the worker runs queries: at a start with a new ledger, where a stream is gone, and for quarantine and its replay";
-        grants.push(on_project(Who::Worker, "roles/bigquery.jobUser", project, why));
+        grants.push(on_project(who, "roles/bigquery.jobUser", project, why));
     }
     for subscription in &wanted.subscriptions {
         if let Purpose::Worker { .. } = subscription.purpose {
@@ -151,7 +208,7 @@ fn worker(wanted: &Wanted) -> Vec<Grant> {
                 ("roles/pubsub.subscriber", "the worker pulls, extends and acknowledges messages"),
                 ("roles/pubsub.viewer", "the worker looks at its subscription before it starts"),
             ] {
-                grants.push(on_subscription(Who::Worker, role, &subscription.name, why));
+                grants.push(on_subscription(who, role, &subscription.name, why));
             }
         }
     }
@@ -159,6 +216,7 @@ fn worker(wanted: &Wanted) -> Vec<Grant> {
 }
 
 fn provisioner(wanted: &Wanted) -> Vec<Grant> {
+    let who = &Identity::provisioner();
     let datasets = wanted.datasets.iter().map(|dataset| dataset.project.as_str());
     let bigquery: BTreeSet<&str> = datasets.chain(wanted.billed_to.as_deref()).collect();
     let topics = wanted.topics.iter().map(|topic| topic.0.as_str());
@@ -166,35 +224,35 @@ fn provisioner(wanted: &Wanted) -> Vec<Grant> {
     let pubsub: BTreeSet<&str> = topics.chain(subscriptions).map(|name| parts(name).0).collect();
     let datasets = bigquery.into_iter().map(|project| {
         let why = "it makes datasets, by which it owns them with their tables, and runs the SQL";
-        on_project(Who::Provisioner, "roles/bigquery.user", project, why)
+        on_project(who, "roles/bigquery.user", project, why)
     });
-    let others = pubsub.into_iter().map(|project| {
-        on_project(Who::Provisioner, "roles/pubsub.editor", project, "it makes topics and subscriptions")
-    });
+    let others = pubsub
+        .into_iter()
+        .map(|project| on_project(who, "roles/pubsub.editor", project, "it makes topics and subscriptions"));
     datasets.chain(others).collect()
 }
 
-fn bind(command: &str, who: Who, role: &str) -> String {
-    format!("{command} \\\n  --member={} --role={role}", who.variable())
+fn bind(command: &str, who: &Identity, role: &str) -> String {
+    format!("{command} \\\n  --member={} --role={role}", who.member)
 }
 
-fn on_table(who: Who, role: &'static str, table: &TableName, why: &'static str) -> Grant {
+fn on_table(who: &Identity, role: &'static str, table: &TableName, why: &'static str) -> Grant {
     let command = format!(
         "bq --project_id={} add-iam-policy-binding \\\n  --member={} --role={role} --table=true {}",
         table.project,
-        who.variable(),
+        who.member,
         table.bq()
     );
-    Grant { who, role, on: table.to_string(), why, command }
+    Grant { who: who.who, role, on: table.to_string(), why, command }
 }
 
-fn on_subscription(who: Who, role: &'static str, name: &str, why: &'static str) -> Grant {
+fn on_subscription(who: &Identity, role: &'static str, name: &str, why: &'static str) -> Grant {
     let (project, id) = parts(name);
     let command = format!("gcloud pubsub subscriptions add-iam-policy-binding {id} --project={project}");
-    Grant { who, role, on: name.to_owned(), why, command: bind(&command, who, role) }
+    Grant { who: who.who, role, on: name.to_owned(), why, command: bind(&command, who, role) }
 }
 
-fn on_project(who: Who, role: &'static str, project: &str, why: &'static str) -> Grant {
+fn on_project(who: &Identity, role: &'static str, project: &str, why: &'static str) -> Grant {
     let command = format!("gcloud projects add-iam-policy-binding {project} --condition=None");
-    Grant { who, role, on: format!("projects/{project}"), why, command: bind(&command, who, role) }
+    Grant { who: who.who, role, on: format!("projects/{project}"), why, command: bind(&command, who, role) }
 }

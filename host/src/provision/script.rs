@@ -1,7 +1,7 @@
-//! All of it as a script for a shell: what would be made, and the roles that everybody needs. Pure.
+//! All of it as a script for a shell: what would be made, and the roles that everybody needs, by who may run it. Pure.
 
 use super::commands;
-use super::model::Wanted;
+use super::model::{Purpose, Resource, Subscription, Wanted};
 use super::roles::{self, Grant, Who};
 
 /// The script. It makes from nothing what `provision` makes; a second run of it would fail at the first topic that is there.
@@ -15,42 +15,39 @@ pub fn script(pipeline: &str, wanted: &Wanted, worker: Option<&str>) -> String {
         return script.0;
     }
     let grants = roles::roles(wanted);
-    let of = |who: Who, on_subscriptions: bool| {
-        grants.iter().filter(move |grant| grant.who == who && grant.on.contains("/subscriptions/") == on_subscriptions)
-    };
-    script.title("Who is who");
+    let of = |who: Who| grants.iter().filter(move |grant| grant.who == who);
+    script.line(
+        "# Who administers the projects runs all of it. Else two take turns: roles are granted by whoever may call",
+    );
+    script.line("# setIamPolicy, everything else is made by the provisioner, who need not.");
+    script.title("Who is who, for both; who runs this for another provisioner writes that one's name here");
     for line in &roles::identities(wanted, worker) {
         script.line(line);
     }
-    script.grants(
-        "Roles of whoever runs this; somebody who administers the project grants them",
-        of(Who::Provisioner, false),
-    );
+    script.grants("1. An administrator: roles of the provisioner", of(Who::Provisioner));
 
-    let kinds = [("dataset", "Datasets"), ("table", "Tables"), ("topic", "Topics"), ("subscription", "Subscriptions")];
+    let writes = |resource: &Resource| {
+        matches!(resource, Resource::Subscription(Subscription { purpose: Purpose::Bronze { .. }, .. }))
+    };
+    let (last, first): (Vec<_>, Vec<_>) = wanted.resources().partition(writes);
+    let kinds = [("dataset", "datasets"), ("table", "tables"), ("topic", "topics"), ("subscription", "subscriptions")];
     for (kind, title) in kinds {
-        if kind == "subscription" {
-            let title =
-                "Roles of Pub/Sub itself, before its subscriptions: without them none that writes bronze can be made";
-            script.grants(title, of(Who::ServiceAgent, false));
-        }
-        let resources: Vec<_> = wanted.resources().filter(|resource| resource.kind() == kind).collect();
-        if !resources.is_empty() {
-            script.title(title);
-        }
-        for resource in &resources {
-            script.line(&commands::create(resource).command);
-        }
+        script.resources(&format!("2. The provisioner: {title}"), first.iter().filter(|first| first.kind() == kind));
     }
-    script.grants("Roles of Pub/Sub itself, on the subscriptions", of(Who::ServiceAgent, true));
-
-    script.grants("Roles of the worker", of(Who::Worker, false).chain(of(Who::Worker, true)));
+    script.grants("3. An administrator: roles of Pub/Sub itself", of(Who::ServiceAgent));
+    script.grants("3. An administrator: roles of the worker", of(Who::Worker));
     if let Some(narrower) = roles::narrower(wanted) {
         script.line(
             "# Or, in the place of roles/bigquery.dataEditor, no more than it uses: make this role once, and grant",
         );
         script.line("# --role=projects/PROJECT/roles/preflightWriter on the same tables.");
         script.line(&format!("# {narrower}"));
+    }
+    let title = "4. The provisioner: subscriptions that write to BigQuery; until Pub/Sub may write, none can be made";
+    script.resources(title, last.iter());
+    script.title("An identity that only looks for drift (`preflight provision` as a job) needs no more than this");
+    for command in roles::looker(wanted) {
+        script.line(&format!("# {command}"));
     }
     script.0
 }
@@ -65,6 +62,15 @@ impl Script {
 
     fn title(&mut self, title: &str) {
         self.line(&format!("\n# {title}"));
+    }
+
+    fn resources<'a>(&mut self, title: &str, resources: impl Iterator<Item = &'a Resource>) {
+        for (index, resource) in resources.enumerate() {
+            if index == 0 {
+                self.title(title);
+            }
+            self.line(&commands::create(resource).command);
+        }
     }
 
     fn grants<'a>(&mut self, title: &str, grants: impl Iterator<Item = &'a Grant>) {

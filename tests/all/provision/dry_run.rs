@@ -97,6 +97,59 @@ fn a_shell_can_read_the_script() {
     assert!(read.status.success() && read.stderr.is_empty(), "{}", String::from_utf8_lossy(&read.stderr));
 }
 
+/// The sections of a script, with their titles.
+fn sections(script: &str) -> Vec<(&str, &str)> {
+    script.split("\n\n# ").skip(1).map(|section| section.split_once('\n').unwrap_or((section, ""))).collect()
+}
+
+/// Once the roles stood between what is made, and only somebody with all rights came to the end.
+#[test]
+fn whoever_makes_things_grants_nothing_and_whoever_grants_makes_nothing() {
+    let script = offvia(&first_version(), &["--dry-run"]).expect(0).stdout;
+    let sections = sections(&script);
+    let turns: Vec<&str> =
+        sections.iter().filter_map(|(title, _)| title.split_once(':')).map(|(turn, _)| turn).collect();
+    let mut turns_taken = turns.clone();
+    turns_taken.dedup();
+    assert_eq!(turns_taken, ["1. An administrator", "2. The provisioner", "3. An administrator", "4. The provisioner"]);
+    for (title, commands) in &sections {
+        let grants = commands.matches("add-iam-policy-binding").count();
+        let makes = [" mk ", "CREATE TABLE", " create "]
+            .iter()
+            .any(|word| commands.lines().any(|line| !line.starts_with('#') && line.contains(word)));
+        if title.contains("An administrator:") {
+            assert!(grants > 0 && !makes, "{title}: {commands}");
+        } else if title.contains("The provisioner:") {
+            assert!(grants == 0 && makes, "{title}: {commands}");
+        }
+    }
+    let (title, last) = sections[sections.len() - 2];
+    assert!(title.starts_with("4. ") && last.contains("--bigquery-table=") && last.matches(" create ").count() == 1);
+    let (_, looks) = sections[sections.len() - 1];
+    assert!(looks.contains("roles/bigquery.metadataViewer") && looks.contains("roles/pubsub.viewer"), "{looks}");
+    assert!(looks.lines().all(|line| line.starts_with("# ")), "nobody is granted anything by it: {looks}");
+}
+
+/// Once the agent of the worker's project was let write bronze, and that of the bronze subscription's was not.
+#[test]
+fn each_subscription_has_the_service_agent_of_its_own_project() {
+    let store = first_version();
+    let bronze = "provision.bronze.subscription=projects/other/subscriptions/bronze-sub";
+    let script = offvia(&store, &["--dry-run", "--set", bronze]).expect(0).stdout;
+    let own =
+        "gcloud projects describe YOUR_PROJECT_ID --format='value(projectNumber)')\"\nexport PUBSUB_SERVICE_AGENT=";
+    let other = "gcloud projects describe other --format='value(projectNumber)')\"\nexport PUBSUB_SERVICE_AGENT_2=";
+    assert!(script.contains(own) && script.contains(other), "{script}");
+    let commands = commands(&script);
+    let on = |what: &str, agent: &str| {
+        let member = format!("--member=serviceAccount:${{{agent}}} ");
+        commands.iter().filter(|command| command.contains(what) && command.contains(&member)).count()
+    };
+    let (bronze, dead) = ("YOUR_PROJECT_ID:offvia_bronze.raw_bookings", "booking-events-dead-letter-topic");
+    assert_eq!((on(bronze, "PUBSUB_SERVICE_AGENT_2"), on(bronze, "PUBSUB_SERVICE_AGENT")), (2, 0), "{script}");
+    assert_eq!((on(dead, "PUBSUB_SERVICE_AGENT_2"), on(dead, "PUBSUB_SERVICE_AGENT")), (0, 1), "{script}");
+}
+
 /// The SQL of a dry run's table.
 fn sql(report: &Value, table: &str) -> String {
     let resources = report["resources"].as_array().unwrap();
@@ -250,6 +303,8 @@ fn what_cannot_be_made_is_refused_before_anybody_is_asked() {
     let long = format!("name={}", "b".repeat(60));
     let shards = offvia(&store, &["--dry-run", "--shards", "2", "--set", &long]).expect(2).stderr;
     assert!(shards.contains("name: ") && shards.contains("at most 63"), "{shards}");
+    let many = offvia(&store, &["--dry-run", "--shards", "10"]).expect(2).stderr;
+    assert!(many.contains("10 shards are too many: at most 9"), "{many}");
     let empty = offvia(&Store::new(), &["--dry-run"]).expect(2).stderr;
     assert!(empty.contains("rules.store"), "{empty}");
 }

@@ -1,12 +1,14 @@
 # offvia-bookings on Google Cloud, as commands. Nothing was asked, and nothing was changed.
+# Who administers the projects runs all of it. Else two take turns: roles are granted by whoever may call
+# setIamPolicy, everything else is made by the provisioner, who need not.
 
-# Who is who
+# Who is who, for both; who runs this for another provisioner writes that one's name here
 export PROJECT_NUMBER="$(gcloud projects describe YOUR_PROJECT_ID --format='value(projectNumber)')"
 export PUBSUB_SERVICE_AGENT="service-${PROJECT_NUMBER}@gcp-sa-pubsub.iam.gserviceaccount.com"
 export WORKER=serviceAccount:offvia-worker@YOUR_PROJECT_ID.iam.gserviceaccount.com
 export PROVISIONER="user:$(gcloud config get-value account)"
 
-# Roles of whoever runs this; somebody who administers the project grants them
+# 1. An administrator: roles of the provisioner
 #   it makes datasets, by which it owns them with their tables, and runs the SQL
 gcloud projects add-iam-policy-binding YOUR_PROJECT_ID --condition=None \
   --member="${PROVISIONER}" --role=roles/bigquery.user
@@ -14,12 +16,12 @@ gcloud projects add-iam-policy-binding YOUR_PROJECT_ID --condition=None \
 gcloud projects add-iam-policy-binding YOUR_PROJECT_ID --condition=None \
   --member="${PROVISIONER}" --role=roles/pubsub.editor
 
-# Datasets
+# 2. The provisioner: datasets
 bq --project_id=YOUR_PROJECT_ID --location=us-central1 mk --dataset YOUR_PROJECT_ID:offvia_bronze
 bq --project_id=YOUR_PROJECT_ID --location=us-central1 mk --dataset YOUR_PROJECT_ID:offvia_silver
 bq --project_id=YOUR_PROJECT_ID --location=us-central1 mk --dataset YOUR_PROJECT_ID:offvia_quarantine
 
-# Tables
+# 2. The provisioner: tables
 bq --project_id=YOUR_PROJECT_ID --location=us-central1 query --use_legacy_sql=false <<'SQL'
 CREATE TABLE IF NOT EXISTS `YOUR_PROJECT_ID.offvia_bronze.raw_bookings` (
   `subscription_name` STRING,
@@ -60,22 +62,11 @@ PARTITION BY DATE(`received_timestamp`)
 OPTIONS (description = "Events rejected by parsing or validation");
 SQL
 
-# Topics
+# 2. The provisioner: topics
 gcloud pubsub topics create booking-events-topic --project=YOUR_PROJECT_ID
 gcloud pubsub topics create booking-events-dead-letter-topic --project=YOUR_PROJECT_ID
 
-# Roles of Pub/Sub itself, before its subscriptions: without them none that writes bronze can be made
-#   it forwards what could not be handled to the dead-letter topic
-gcloud pubsub topics add-iam-policy-binding booking-events-dead-letter-topic --project=YOUR_PROJECT_ID \
-  --member="serviceAccount:${PUBSUB_SERVICE_AGENT}" --role=roles/pubsub.publisher
-#   it writes the messages of the bronze subscription
-bq --project_id=YOUR_PROJECT_ID add-iam-policy-binding \
-  --member="serviceAccount:${PUBSUB_SERVICE_AGENT}" --role=roles/bigquery.dataEditor --table=true YOUR_PROJECT_ID:offvia_bronze.raw_bookings
-#   it looks at the columns of the bronze table
-bq --project_id=YOUR_PROJECT_ID add-iam-policy-binding \
-  --member="serviceAccount:${PUBSUB_SERVICE_AGENT}" --role=roles/bigquery.metadataViewer --table=true YOUR_PROJECT_ID:offvia_bronze.raw_bookings
-
-# Subscriptions
+# 2. The provisioner: subscriptions
 gcloud pubsub subscriptions create booking-events-dead-letter-topic-sub \
   --project=YOUR_PROJECT_ID \
   --topic=booking-events-dead-letter-topic \
@@ -88,19 +79,22 @@ gcloud pubsub subscriptions create booking-events-dataflow-sub \
   --dead-letter-topic=booking-events-dead-letter-topic \
   --max-delivery-attempts=100 \
   --expiration-period=never
-gcloud pubsub subscriptions create booking-events-bronze-sub \
-  --project=YOUR_PROJECT_ID \
-  --topic=booking-events-topic \
-  --bigquery-table=YOUR_PROJECT_ID.offvia_bronze.raw_bookings \
-  --write-metadata \
-  --expiration-period=never
 
-# Roles of Pub/Sub itself, on the subscriptions
+# 3. An administrator: roles of Pub/Sub itself
+#   it forwards what could not be handled to the dead-letter topic
+gcloud pubsub topics add-iam-policy-binding booking-events-dead-letter-topic --project=YOUR_PROJECT_ID \
+  --member="serviceAccount:${PUBSUB_SERVICE_AGENT}" --role=roles/pubsub.publisher
 #   it acknowledges what it has forwarded
 gcloud pubsub subscriptions add-iam-policy-binding booking-events-dataflow-sub --project=YOUR_PROJECT_ID \
   --member="serviceAccount:${PUBSUB_SERVICE_AGENT}" --role=roles/pubsub.subscriber
+#   it writes the messages of the bronze subscription
+bq --project_id=YOUR_PROJECT_ID add-iam-policy-binding \
+  --member="serviceAccount:${PUBSUB_SERVICE_AGENT}" --role=roles/bigquery.dataEditor --table=true YOUR_PROJECT_ID:offvia_bronze.raw_bookings
+#   it looks at the columns of the bronze table
+bq --project_id=YOUR_PROJECT_ID add-iam-policy-binding \
+  --member="serviceAccount:${PUBSUB_SERVICE_AGENT}" --role=roles/bigquery.metadataViewer --table=true YOUR_PROJECT_ID:offvia_bronze.raw_bookings
 
-# Roles of the worker
+# 3. An administrator: roles of the worker
 #   the worker reads the table's columns and appends rows
 bq --project_id=YOUR_PROJECT_ID add-iam-policy-binding \
   --member="${WORKER}" --role=roles/bigquery.dataEditor --table=true YOUR_PROJECT_ID:offvia_silver.fact_bookings
@@ -118,3 +112,15 @@ gcloud pubsub subscriptions add-iam-policy-binding booking-events-dataflow-sub -
 # Or, in the place of roles/bigquery.dataEditor, no more than it uses: make this role once, and grant
 # --role=projects/PROJECT/roles/preflightWriter on the same tables.
 # gcloud iam roles create preflightWriter --project=YOUR_PROJECT_ID --stage=GA --title="Preflight writer" --permissions=bigquery.tables.get,bigquery.tables.getData,bigquery.tables.updateData
+
+# 4. The provisioner: subscriptions that write to BigQuery; until Pub/Sub may write, none can be made
+gcloud pubsub subscriptions create booking-events-bronze-sub \
+  --project=YOUR_PROJECT_ID \
+  --topic=booking-events-topic \
+  --bigquery-table=YOUR_PROJECT_ID.offvia_bronze.raw_bookings \
+  --write-metadata \
+  --expiration-period=never
+
+# An identity that only looks for drift (`preflight provision` as a job) needs no more than this
+# gcloud projects add-iam-policy-binding YOUR_PROJECT_ID --condition=None --member=WHO --role=roles/bigquery.metadataViewer
+# gcloud projects add-iam-policy-binding YOUR_PROJECT_ID --condition=None --member=WHO --role=roles/pubsub.viewer

@@ -98,6 +98,40 @@ async fn an_already_there_that_ends_the_call_counts_for_its_request_alone() {
     assert_eq!(append(&target, &entry).await, Ok(Appended::AlreadyThere));
 }
 
+/// Once was tried again for ever: what is there already aborted what is behind it, and each try began with what is there.
+#[tokio::test]
+async fn what_is_aborted_behind_an_already_there_goes_to_a_new_connection() {
+    let ids = long_ids(4_000);
+    for lost in 1..=5 {
+        let place = Place::fake();
+        fake(&place).abort_behind_errors();
+        let target = Target::new(&place).await;
+        let entry = large(&target, &ids);
+        fake(&place).when(Call::Append).from(lost).once(Fault::After(Ending::Reset));
+        assert!(is_retryable(&append(&target, &entry).await), "{lost}");
+        assert_eq!(append(&target, &entry).await, Ok(Appended::AlreadyThere), "{lost}");
+        fake(&place).content(|content| content.expect_each_once(&target.table, "id", &ids));
+        assert_eq!(target.append(4_000, &["next"]).await, Ok(Appended::Written), "{lost}");
+    }
+}
+
+/// Aborted though it is there: by this call's own send, not by another writer's.
+#[tokio::test]
+async fn what_was_aborted_after_it_was_written_is_no_other_writers() {
+    let place = Place::fake();
+    let target = Target::new(&place).await;
+    let ids = long_ids(4_000);
+    let entry = large(&target, &ids);
+    let aborted = Refusal::new(Code::Aborted, "after all");
+    fake(&place).when(Call::Append).from(2).once(Fault::AnswerAfter(aborted.clone()));
+    assert_eq!(append(&target, &entry).await, Ok(Appended::Written));
+    fake(&place).content(|content| content.expect_each_once(&target.table, "id", &ids));
+    // The first request of a new connection that is aborted is no progress.
+    fake(&place).when(Call::Append).times(2, Fault::Answer(aborted));
+    assert!(is_retryable(&target.append(4_000, &["next"]).await));
+    assert_eq!(target.append(4_000, &["next"]).await, Ok(Appended::Written));
+}
+
 /// The server closes a connection that nobody has used for ten minutes: that is no failure to be told of.
 #[tokio::test]
 async fn a_connection_that_was_closed_meanwhile_is_opened_again() {

@@ -5,7 +5,7 @@ use super::place::{Place, ids};
 use preflight::row::{Column, ColumnType};
 use preflight::warehouse::{Limit, NewTable, StreamRows, bigquery, inspect};
 use preflight_tests::bigquery::Emulator;
-use preflight_tests::bigquery::fake::{Call, Ending, Fault, FinalizeAgain};
+use preflight_tests::bigquery::fake::{Call, Ending, Fault, FinalizeAgain, Refusal};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tonic::Code;
@@ -33,7 +33,7 @@ async fn columns_are_what_they_are_declared() {
             r#"amount NUMERIC(10, 2) ["NUMERIC", "INT64"] true false"#,
             r#"n INT64 ["INT64"] false true"#,
             "tags ARRAY<STRING> [] true false",
-            // A type that the REST client does not know: the other interface tells of it.
+            // A type that a client of REST may not know.
             "span RANGE [] true false",
             r#"day DATE ["DATE"] true false"#,
             "place GEOGRAPHY [] true false",
@@ -64,6 +64,10 @@ async fn what_keeps_the_columns_from_being_read_is_told() {
         (Call::Table, Fault::status(Code::PermissionDenied), false, "cannot read table preflight-test.d.t"),
         (Call::Table, Fault::status(Code::Unauthenticated), true, "401"),
         (Call::Table, Fault::status(Code::ResourceExhausted), true, "403"),
+        // A front end's page is no answer of BigQuery's, whatever its status.
+        (Call::Table, Fault::Page(502), true, "cannot read table preflight-test.d.t"),
+        (Call::Table, Fault::Page(404), true, "cannot read table preflight-test.d.t"),
+        (Call::Table, Fault::Page(200), true, "cannot read table preflight-test.d.t"),
         (Call::Get, Fault::status(Code::PermissionDenied), false, "roles/bigquery.dataEditor"),
         (Call::Get, Fault::status(Code::Unavailable), true, "cannot read the schema of table"),
     ] {
@@ -74,6 +78,18 @@ async fn what_keeps_the_columns_from_being_read_is_told() {
     }
     let error = warehouse.columns("bare").await.unwrap_err();
     assert!(error.text.contains("dataset.table"), "{error}");
+}
+
+/// A job that looks for drift may read tables, and write to none.
+#[tokio::test]
+async fn who_only_looks_at_a_table_need_not_be_able_to_write_to_it() {
+    let place = Place::fake();
+    fake(&place).create_table("CREATE TABLE d.t (id STRING(5) NOT NULL, n INT64 DEFAULT 7)");
+    fake(&place).when(Call::Get).always(Fault::status(Code::PermissionDenied));
+    let warehouse = bigquery::BigQuery::connect(&place.bigquery()).await.unwrap();
+    let columns = warehouse.columns_as_they_are("d.t").await.unwrap().unwrap();
+    assert_eq!((columns[0].declared.as_str(), columns[1].has_default), ("STRING(5)", true));
+    assert!(preflight::warehouse::Warehouse::columns(&warehouse, "d.t").await.is_err());
 }
 
 #[tokio::test]
@@ -112,6 +128,13 @@ async fn a_stream_that_was_finalized_before_may_not_say_its_rows_again() {
     let warehouse = place.open().await;
     warehouse.create_table(ids("d.t")).await.unwrap();
     fake(&place).finalize_again(FinalizeAgain::Refuses);
+    let plainly = warehouse.create_stream("s", "preflight-test.d.t").await.unwrap();
+    fake(&place).someone_finalizes(&plainly);
+    fake(&place).finalize_again(FinalizeAgain::RefusesPlainly);
+    assert_eq!(warehouse.finalize_stream(&plainly).await, Ok(StreamRows::Unknown));
+    fake(&place).when(Call::Finalize).once(Fault::status(Code::PermissionDenied));
+    assert!(warehouse.finalize_stream(&plainly).await.is_err());
+    fake(&place).finalize_again(FinalizeAgain::Refuses);
     let stream = warehouse.create_stream("s", "preflight-test.d.t").await.unwrap();
     fake(&place).someone_writes(&stream, 3);
     fake(&place).when(Call::Finalize).once(Fault::status(Code::Internal));
@@ -146,6 +169,22 @@ async fn a_table_that_asks_for_its_partitions_is_looked_into() {
     assert!(warehouse.has_rows("d.u").await.unwrap_err().text.contains("there is no table"));
 }
 
+/// Once tried again for a day: the client of REST reads no table with a column of a type that it does not know.
+#[tokio::test]
+async fn a_column_of_a_new_type_hinders_nothing_that_is_not_about_it() {
+    let place = Place::fake();
+    fake(&place).create_table("CREATE TABLE d.t (id STRING, span RANGE, at TIMESTAMP) PARTITION BY DATE(at)");
+    let warehouse = place.open().await;
+    assert_eq!(warehouse.has_rows("d.t").await, Ok(false));
+    let columns = vec![Column::new("id", ColumnType::Text, true)];
+    warehouse.add(NewTable::plain("d.t", columns), vec![vec![preflight::row::Value::Text("a".into())]]).await.unwrap();
+    assert_eq!(warehouse.has_rows("d.t").await, Ok(true));
+    let found = warehouse.present("preflight-test.d.t", "id", vec!["a".into()]).await;
+    assert_eq!(found, Ok(BTreeSet::from(["a".to_owned()])));
+    let shape = bigquery::BigQuery::connect(&place.bigquery()).await.unwrap().shape("d.t").await.unwrap().unwrap();
+    assert_eq!(shape.partition_by.as_deref(), Some("DATE(at)"));
+}
+
 #[tokio::test]
 async fn a_statement_that_fails_says_what_was_wanted() {
     let place = Place::fake();
@@ -160,6 +199,13 @@ async fn a_statement_that_fails_says_what_was_wanted() {
     fake(&place).when(Call::Query).once(Fault::status(Code::Internal));
     let error = warehouse.has_rows("d.t").await.unwrap_err();
     assert!(error.retryable && error.text.contains("cannot look into table preflight-test.d.t"), "{error}");
+    for words in
+        ["Could not serialize access to table d.t due to concurrent update", "Too many DML statements outstanding"]
+    {
+        fake(&place).when(Call::Query).once(Fault::Answer(Refusal::new(Code::InvalidArgument, words)));
+        let error = warehouse.has_rows("d.t").await.unwrap_err();
+        assert!(error.retryable && error.text.contains(words), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What `preflight provision` makes: names completed, bounds of Pub/Sub held.
 
 use super::check::Check;
+use super::tables::resolved;
 use crate::config::raw::{RawBronzeSubscription, RawProvision, RawTier};
 use crate::config::{
     Backoff, BronzeSubscription, DeadLetter, ProvisionConfig, PubsubProvision, SourceConfig, SubscriptionSettings,
@@ -38,7 +39,7 @@ impl Check {
         let topic = raw.topic.map(|name| self.resource("provision.topic", "topics", name, project));
         let dead_letter =
             self.dead_letter(raw.dead_letter_topic, raw.dead_letter_subscription, raw.max_delivery_attempts, project);
-        let bronze = raw.bronze.map(|bronze| self.bronze_subscription(bronze, project, others));
+        let bronze = raw.bronze.map(|bronze| self.bronze_subscription(bronze, project, warehouse, others));
         if let Some(location) = &raw.location
             && (location.is_empty() || !location.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
         {
@@ -137,10 +138,12 @@ impl Check {
         &mut self,
         raw: RawBronzeSubscription,
         project: Option<&str>,
+        warehouse: Option<&WarehouseConfig>,
         others: [Option<&TierConfig>; 2],
     ) -> Option<BronzeSubscription> {
         let key = "provision.bronze.table";
-        if others.into_iter().flatten().any(|other| other.table.eq_ignore_ascii_case(&raw.table)) {
+        let same = |other: &TierConfig| resolved(warehouse, &other.table) == resolved(warehouse, &raw.table);
+        if others.into_iter().flatten().any(same) {
             self.refuse::<()>(key, format!("{:?} is another tier's table already", raw.table));
         }
         let tier = RawTier {
@@ -281,6 +284,10 @@ mod tests {
         let bronze = |subscription: &str| format!("provision.bronze.subscription={subscription}");
         refused(&[&bronze("b-sub"), "provision.bronze.table=a..b"], "provision.bronze.table", "is not a table");
         refused(&[&bronze("b-sub"), "provision.bronze.table=d.silver"], "provision.bronze.table", "another tier's");
+        for same in ["b.d.silver", "d.quarantine"] {
+            let table = format!("provision.bronze.table={same}");
+            refused(&[&bronze("b-sub"), &table], "provision.bronze.table", "another tier's");
+        }
         refused(&["provision.location=us central"], "provision.location", "us-central1");
         for worker in ["", "robot:x", "user:", "a b", "under_score"] {
             refused(&[&format!("provision.worker={worker}")], "provision.worker", "nobody");

@@ -3,14 +3,28 @@
 use super::check::Check;
 use crate::config::layers::join;
 use crate::config::raw::RawTier;
-use crate::config::{Create, TierConfig};
+use crate::config::{Create, TierConfig, WarehouseConfig};
 use crate::rules::manifest::is_column_name;
 use crate::warehouse::HostColumn;
+use crate::warehouse::bigquery::TableName;
 use std::collections::BTreeMap;
 
 /// A table in the dataset of another.
 pub(super) fn beside(other: &str, table: &str) -> String {
     other.rsplit_once('.').map_or_else(|| table.to_owned(), |(dataset, _)| format!("{dataset}.{table}"))
+}
+
+/// What is the same for two names of one table, and for no others. In BigQuery names have a case, and a table without a
+/// project is in that of the warehouse; in SQLite only the last part counts, in any case.
+pub(super) fn resolved(warehouse: Option<&WarehouseConfig>, table: &str) -> String {
+    match warehouse {
+        Some(WarehouseConfig::Bigquery(config)) => {
+            // What cannot be read is refused elsewhere.
+            TableName::parse(table, &config.project).map_or_else(|_| table.to_owned(), |name| name.to_string())
+        }
+        Some(WarehouseConfig::Sqlite { .. }) => table.rsplit('.').next().unwrap_or_default().to_ascii_lowercase(),
+        None => table.to_owned(),
+    }
 }
 
 impl Check {
@@ -57,6 +71,7 @@ impl Check {
     /// Two tiers in one table would mix their rows.
     pub(super) fn distinct(
         &mut self,
+        warehouse: Option<&WarehouseConfig>,
         bronze: Option<&TierConfig>,
         silver: Option<&TierConfig>,
         quarantine: Option<&TierConfig>,
@@ -71,7 +86,7 @@ impl Check {
         ];
         for (tier, table) in tables {
             let Some(table) = table else { continue };
-            let name = table.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+            let name = resolved(warehouse, table);
             if seen.contains(&name) {
                 self.refuse::<()>(&format!("{tier}.table"), format!("{name:?} is another tier's table already"));
             }

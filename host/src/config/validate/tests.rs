@@ -251,6 +251,20 @@ fn a_table_of_bigquery_is_in_a_dataset_and_its_rows_fit_a_request() {
     assert!(error.contains("limits.row: BigQuery takes rows of at most 7 MB"), "{error}");
 }
 
+/// Once `bronze.bookings` beside `silver.bookings` was refused: only the last part of the name was looked at.
+#[test]
+fn tables_of_bigquery_are_told_apart_by_project_dataset_and_case() {
+    for apart in ["other.bookings", "elsewhere.silver.bookings", "silver.Bookings"] {
+        on_bigquery(&["silver.table=silver.bookings", &format!("bronze.table={apart}")]).unwrap();
+    }
+    for same in ["silver.bookings", "p.silver.bookings"] {
+        let error = on_bigquery(&["silver.table=silver.bookings", &format!("bronze.table={same}")]).unwrap_err();
+        assert!(error.contains("silver.table: \"p.silver.bookings\" is another tier's table"), "{error}");
+    }
+    let local = load(&["silver.table=a.Bookings", "bronze.table=b.bookings"]).unwrap_err();
+    assert!(local.contains("another tier's table"), "{local}");
+}
+
 #[test]
 fn an_access_token_is_not_sent_in_plain_text() {
     let plain = |address: &str, credentials: &str| {

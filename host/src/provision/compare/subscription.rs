@@ -189,8 +189,9 @@ impl Differences<'_> {
             self.harmless("it takes payloads apart by a schema, and writes no `data`", &flags);
         }
         if let Some(trouble) = trouble {
-            let grants = roles::bronze(wanted);
-            let remedy = grants.iter().map(|grant| grant.command.as_str()).collect::<Vec<_>>().join("\n");
+            let mut remedy = roles::service_agent_lines(&self.wanted.name);
+            remedy.extend(roles::bronze(wanted).into_iter().map(|grant| grant.command));
+            let remedy = remedy.join("\n");
             self.all.push(Difference::harmless(format!("it does not write: {trouble}"), Some(remedy)));
         }
     }

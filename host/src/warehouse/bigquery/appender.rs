@@ -2,7 +2,8 @@
 //!
 //! The requests of an entry are sent without waiting for the answers before. If one fails, those behind it fail too, for it:
 //! the first error is the cause, and with it the connection is given up. The next try begins with the entry's first request,
-//! on a new connection.
+//! on a new connection. Where a request was answered that it is there already, those behind it may be aborted for that as if it
+//! were an error: then they are sent again at once, on a new connection, as long as each takes one more.
 
 use super::super::{AppendError, Appended, Entry, StreamRows};
 use super::connection::Connection;
@@ -103,7 +104,11 @@ impl Appender {
                     Err(status) => return Err(self.failed(entry, &left[0], status.into()).await),
                 },
             };
-            match self.send(entry, left, &mut used, &mut there).await? {
+            let mut met = false;
+            let sent = self.send(entry, left, &mut used, &mut met).await?;
+            // What this call sends again may be there by its own first send: that is no sign of another.
+            there |= met && !resent;
+            match sent {
                 Ok(()) => {
                     done = parts.len();
                     connection = Some(used);
@@ -111,7 +116,12 @@ impl Appender {
                 // The answer that it is there already may end the connection. What is behind it goes to a new one.
                 Err((number, Problem::Cause(cause))) if cause.meaning() == Meaning::AlreadyThere => {
                     done += number + 1;
-                    there = true;
+                    there |= !resent;
+                }
+                // Aborted for an answer before it that is no error: all before it is in the table. Each turn takes one more.
+                Err((number, Problem::Cause(cause))) if number > 0 && cause.is_aborted() => {
+                    done += number;
+                    resent = true;
                 }
                 // Nobody may have used it for minutes: that it was closed meanwhile shows only now.
                 // What is sent again may be there by the first send, which is this call's own.
@@ -125,7 +135,7 @@ impl Appender {
             }
         }
         *slot = connection;
-        Ok(if there && !resent { Appended::AlreadyThere } else { Appended::Written })
+        Ok(if there { Appended::AlreadyThere } else { Appended::Written })
     }
 
     /// Sends some requests of an entry on a connection. Fails with the first that is not there afterwards, and why. Sets

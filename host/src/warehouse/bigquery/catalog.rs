@@ -1,11 +1,11 @@
 //! For who makes datasets and tables and looks how they are made. A pipeline that runs needs none of it.
 
-use super::super::WarehouseError;
+use super::super::{TableColumn, WarehouseError};
+use super::live::LiveTable;
 use super::name::TableName;
-use super::{BigQuery, rest::Failure};
+use super::streams::Asks;
+use super::{BigQuery, rest::Failure, schema};
 use crate::row::Column;
-use gcp_bigquery_client::model::field_type::FieldType;
-use gcp_bigquery_client::model::table::Table;
 
 /// How a table is made, its columns aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,11 @@ impl BigQuery {
         Ok(self.rest.table(&self.name(table)?).await?.map(shape))
     }
 
+    /// The columns of a table, for one who need not be able to write to it; none if there is no such table.
+    pub async fn columns_as_they_are(&self, table: &str) -> Result<Option<Vec<TableColumn>>, WarehouseError> {
+        schema::columns(&self.rest, &self.storage, &self.name(table)?, Asks::Looker).await
+    }
+
     /// Adds nullable columns to a table, unless they are there. Returns the names of those that are not there after all: an
     /// emulator may not tell of them.
     pub async fn add_columns(&self, table: &str, columns: &[Column]) -> Result<Vec<String>, WarehouseError> {
@@ -72,8 +77,7 @@ impl BigQuery {
     /// Those that a table does not have.
     async fn missing<'c>(&self, name: &TableName, columns: &'c [Column]) -> Result<Vec<&'c Column>, WarehouseError> {
         let table = self.rest.table(name).await?;
-        let there = table.and_then(|table| table.schema.fields).unwrap_or_default();
-        let has = |name: &str| there.iter().any(|field| field.name.eq_ignore_ascii_case(name));
+        let has = |name: &str| table.as_ref().is_some_and(|table| table.field(name).is_some());
         Ok(columns.iter().filter(|column| !has(&column.name)).collect())
     }
 }
@@ -90,9 +94,9 @@ fn at(what: &str, failure: Failure) -> WarehouseError {
     WarehouseError { text: format!("{what}: {}", failure.text), retryable: failure.retryable }
 }
 
-fn shape(table: Table) -> Shape {
+fn shape(table: LiveTable) -> Shape {
     let by_time = table.time_partitioning.as_ref().map(|time| {
-        let unit = time.r#type.as_str();
+        let unit = time.unit.as_str();
         let Some(field) = &time.field else {
             let pseudo = if unit == "DAY" {
                 "_PARTITIONDATE".to_owned()
@@ -101,10 +105,9 @@ fn shape(table: Table) -> Shape {
             };
             return pseudo;
         };
-        let known = table.schema.fields.iter().flatten().find(|known| known.name.eq_ignore_ascii_case(field));
-        match (known.map(|known| &known.r#type), unit) {
-            (Some(FieldType::Date), "DAY") => field.clone(),
-            (Some(FieldType::Date), unit) => format!("DATE_TRUNC({field}, {unit})"),
+        match (table.field(field).map(|known| known.kind.as_str()), unit) {
+            (Some("DATE"), "DAY") => field.clone(),
+            (Some("DATE"), unit) => format!("DATE_TRUNC({field}, {unit})"),
             (_, "DAY") => format!("DATE({field})"),
             (_, unit) => format!("TIMESTAMP_TRUNC({field}, {unit})"),
         }
@@ -114,9 +117,9 @@ fn shape(table: Table) -> Shape {
         .as_ref()
         .map(|range| format!("RANGE_BUCKET({}, …)", range.field.as_deref().unwrap_or_default()));
     Shape {
-        kind: table.r#type.unwrap_or_else(|| "TABLE".to_owned()),
+        cluster_by: table.cluster_by(),
+        kind: table.kind.unwrap_or_else(|| "TABLE".to_owned()),
         partition_by: by_time.or(by_range),
-        cluster_by: table.clustering.and_then(|clustering| clustering.fields).unwrap_or_default(),
         description: table.description.filter(|description| !description.is_empty()),
     }
 }

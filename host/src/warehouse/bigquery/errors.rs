@@ -130,6 +130,11 @@ impl Cause {
         self.storage.is_none() && closed.contains(&self.code)
     }
 
+    /// Whether it was not looked at, since something before it on its connection failed.
+    pub(super) fn is_aborted(&self) -> bool {
+        self.storage.is_none() && self.code == Code::Aborted
+    }
+
     /// What went wrong, for people.
     pub(super) fn text(&self) -> String {
         let name = self.storage.map_or_else(|| code_name(self.code), |code| code.as_str_name());

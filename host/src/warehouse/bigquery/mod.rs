@@ -14,6 +14,7 @@ mod descriptor;
 mod encode;
 mod errors;
 mod events;
+mod live;
 mod name;
 mod request;
 mod resolve;
@@ -43,6 +44,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use storage::Storage;
+use streams::Asks;
 use tokens::Tokens;
 use tokio::sync::watch;
 
@@ -85,7 +87,7 @@ impl Warehouse for BigQuery {
     }
 
     fn columns<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<Option<Vec<TableColumn>>, WarehouseError>> {
-        Box::pin(async move { schema::columns(&self.rest, &self.storage, &self.name(table)?).await })
+        Box::pin(async move { schema::columns(&self.rest, &self.storage, &self.name(table)?, Asks::Writer).await })
     }
 
     fn create_table(&self, table: NewTable) -> BoxFuture<'_, Result<(), WarehouseError>> {

@@ -20,8 +20,7 @@ pub(super) async fn resolve(rest: &Rest, name: &TableName, resolution: &Resoluti
     };
     // A table that is no longer there has none of these rows.
     let Some(table) = rest.table(name).await.map_err(|failure| failed(failure.into()))? else { return Ok(()) };
-    let fields = table.schema.fields.as_deref().unwrap_or_default();
-    let row_id = row_id(|name| fields.iter().any(|field| field.name.eq_ignore_ascii_case(name)));
+    let row_id = row_id(|name| table.field(name).is_some());
     let Some(row_id) = row_id else {
         let text =
             format!("its rows can no longer be told apart: {name} lacks a column that it had when they were read");

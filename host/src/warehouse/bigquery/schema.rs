@@ -1,19 +1,17 @@
 //! Live tables: what their columns hold.
 //!
-//! Names, types and modes are those of `tables.get`. Defaults and limits the REST client does not know: they come from the
-//! default stream's schema, which the Storage Write interface gives. Of the two only the first is sure to be up to date.
+//! `tables.get` tells of them. What it leaves out of defaults and limits comes from the default stream's schema, which the
+//! Storage Write interface gives. Of the two only the first is sure to be up to date.
 
 use super::super::{Limit, TableColumn, WarehouseError};
+use super::live::{Field, LiveTable};
 use super::name::TableName;
-use super::rest::{Failure, Rest};
+use super::rest::Rest;
 use super::storage::Storage;
-use super::streams;
+use super::streams::{self, Asks};
 use crate::row::ColumnType;
 use gcp_bigquery_client::google::cloud::bigquery::storage::v1::table_field_schema::{Mode, Type};
 use gcp_bigquery_client::google::cloud::bigquery::storage::v1::{TableFieldSchema, TableSchema};
-use gcp_bigquery_client::model::field_type::FieldType;
-use gcp_bigquery_client::model::table::Table;
-use gcp_bigquery_client::model::table_field_schema::TableFieldSchema as RestField;
 
 /// Digits of a NUMERIC of ours, before and after the point.
 const DIGITS: (u64, u64) = (29, 9);
@@ -23,78 +21,73 @@ pub(super) async fn columns(
     rest: &Rest,
     storage: &Storage,
     name: &TableName,
+    asks: Asks,
 ) -> Result<Option<Vec<TableColumn>>, WarehouseError> {
-    let fields = match rest.table(name).await {
-        Ok(None) => return Ok(None),
-        Ok(Some(table)) => Some(fields(name, table)?),
-        // A column of a type that the client does not know. The other interface says what it is.
-        Err(Failure { unreadable: true, .. }) => None,
-        Err(failure) => return Err(failure.into()),
-    };
-    let known = streams::table_schema(storage, name).await?;
-    let fields = match (fields, known) {
-        (Some(fields), known) => with_limits(fields, &known.unwrap_or_default()),
-        (None, Some(known)) => known.fields,
-        (None, None) => {
-            let text = format!("table {name} has a column of a type that this version does not know");
-            return Err(WarehouseError { text, retryable: false });
-        }
-    };
-    Ok(Some(fields.iter().map(column).collect()))
+    let Some(table) = rest.table(name).await? else { return Ok(None) };
+    let fields = fields(name, &table)?;
+    let known = streams::table_schema(storage, name, asks).await?.unwrap_or_default();
+    let fields = with_limits(fields, &known);
+    Ok(Some(fields.iter().zip(table.fields()).map(|(field, live)| column(field, live)).collect()))
 }
 
 /// The columns as REST has them, in the words of the other interface.
-fn fields(name: &TableName, table: Table) -> Result<Vec<TableFieldSchema>, WarehouseError> {
-    if let Some(kind) = table.r#type.as_deref().filter(|kind| *kind != "TABLE") {
+fn fields(name: &TableName, table: &LiveTable) -> Result<Vec<TableFieldSchema>, WarehouseError> {
+    if let Some(kind) = table.kind.as_deref().filter(|kind| *kind != "TABLE") {
         let text = format!("{name} is a {kind}: rows can be written to tables only");
         return Err(WarehouseError { text, retryable: false });
     }
-    Ok(table.schema.fields.unwrap_or_default().into_iter().map(field).collect())
+    Ok(table.fields().iter().map(field).collect())
 }
 
-fn field(rest: RestField) -> TableFieldSchema {
-    let kind = match rest.r#type {
-        FieldType::String => Type::String,
-        FieldType::Bytes => Type::Bytes,
-        FieldType::Integer | FieldType::Int64 => Type::Int64,
-        FieldType::Float | FieldType::Float64 => Type::Double,
-        FieldType::Numeric => Type::Numeric,
-        FieldType::Bignumeric => Type::Bignumeric,
-        FieldType::Boolean | FieldType::Bool => Type::Bool,
-        FieldType::Timestamp => Type::Timestamp,
-        FieldType::Date => Type::Date,
-        FieldType::Time => Type::Time,
-        FieldType::Datetime => Type::Datetime,
-        FieldType::Record | FieldType::Struct => Type::Struct,
-        FieldType::Geography => Type::Geography,
-        FieldType::Json => Type::Json,
-        FieldType::Interval => Type::Interval,
+/// Of a type that we do not know the type is not specified.
+fn field(live: &Field) -> TableFieldSchema {
+    let kind = match live.kind.as_str() {
+        // REST has the names of the old SQL for these.
+        "INTEGER" => Type::Int64,
+        "FLOAT" | "FLOAT64" => Type::Double,
+        "BOOLEAN" => Type::Bool,
+        "RECORD" => Type::Struct,
+        kind => Type::from_str_name(kind).unwrap_or(Type::Unspecified),
     };
-    let mode = match rest.mode.as_deref() {
+    let mode = match live.mode.as_deref() {
         Some("REQUIRED") => Mode::Required,
         Some("REPEATED") => Mode::Repeated,
         _ => Mode::Nullable,
     };
-    TableFieldSchema { name: rest.name, r#type: kind.into(), mode: mode.into(), ..TableFieldSchema::default() }
+    let (precision, scale) = live.digits();
+    TableFieldSchema {
+        name: live.name.clone(),
+        r#type: kind.into(),
+        mode: mode.into(),
+        max_length: live.max_length(),
+        precision,
+        scale,
+        default_value_expression: live.default_value_expression.clone().unwrap_or_default(),
+        ..TableFieldSchema::default()
+    }
 }
 
-/// Adds what only the other interface knows.
+/// Adds what the other interface alone tells.
 fn with_limits(mut fields: Vec<TableFieldSchema>, known: &TableSchema) -> Vec<TableFieldSchema> {
     for field in &mut fields {
         let Some(known) = known.fields.iter().find(|known| known.name.eq_ignore_ascii_case(&field.name)) else {
             continue;
         };
-        field.max_length = known.max_length;
-        (field.precision, field.scale) = (known.precision, known.scale);
-        field.default_value_expression.clone_from(&known.default_value_expression);
+        if (field.max_length, field.precision) == (0, 0) {
+            field.max_length = known.max_length;
+            (field.precision, field.scale) = (known.precision, known.scale);
+        }
+        if field.default_value_expression.is_empty() {
+            field.default_value_expression.clone_from(&known.default_value_expression);
+        }
     }
     fields
 }
 
-fn column(field: &TableFieldSchema) -> TableColumn {
+fn column(field: &TableFieldSchema, live: &Field) -> TableColumn {
     TableColumn {
         name: field.name.clone(),
-        declared: declared(field),
+        declared: declared(field, &live.kind),
         holds: if field.mode() == Mode::Repeated { Vec::new() } else { holds(field) },
         limit: limit(field),
         nullable: field.mode() != Mode::Required,
@@ -102,10 +95,11 @@ fn column(field: &TableFieldSchema) -> TableColumn {
     }
 }
 
-/// The type as SQL has it.
-fn declared(field: &TableFieldSchema) -> String {
+/// The type as SQL has it. One that we do not know is called as REST calls it.
+fn declared(field: &TableFieldSchema, live: &str) -> String {
     let name = match field.r#type() {
         Type::Double => "FLOAT64",
+        Type::Unspecified => live,
         kind => kind.as_str_name(),
     };
     let limits = match (field.precision, field.scale, field.max_length) {
@@ -156,6 +150,32 @@ mod tests {
         TableFieldSchema { name: "c".into(), r#type: kind.into(), ..TableFieldSchema::default() }
     }
 
+    fn live(kind: &str) -> Field {
+        serde_json::from_value(serde_json::json!({ "name": "c", "type": kind })).unwrap()
+    }
+
+    fn told(field: &TableFieldSchema) -> TableColumn {
+        column(field, &live(field.r#type().as_str_name()))
+    }
+
+    #[test]
+    fn a_type_is_known_by_the_names_of_rest_and_of_sql_and_others_hold_nothing() {
+        for (kind, declared, holds) in [
+            ("INTEGER", "INT64", Some(ColumnType::Int64)),
+            ("INT64", "INT64", Some(ColumnType::Int64)),
+            ("FLOAT", "FLOAT64", Some(ColumnType::Float64)),
+            ("FLOAT64", "FLOAT64", Some(ColumnType::Float64)),
+            ("BOOLEAN", "BOOL", Some(ColumnType::Boolean)),
+            ("RECORD", "STRUCT", None),
+            ("RANGE", "RANGE", None),
+            ("SOMETHING_NEW", "SOMETHING_NEW", None),
+        ] {
+            let live = live(kind);
+            let column = column(&field(&live), &live);
+            assert_eq!((column.declared.as_str(), column.holds.first().copied()), (declared, holds));
+        }
+    }
+
     #[test]
     fn a_column_holds_its_own_type_first() {
         use ColumnType::{Boolean, Bytes, Date, Float64, Int64, Json, Numeric, Text, Timestamp};
@@ -174,7 +194,7 @@ mod tests {
             (Type::Datetime, "DATETIME", vec![]),
             (Type::Range, "RANGE", vec![]),
         ] {
-            let column = column(&of(kind));
+            let column = told(&of(kind));
             assert_eq!((column.declared.as_str(), column.holds), (declared, holds));
             assert!(column.nullable && !column.has_default);
         }
@@ -182,17 +202,17 @@ mod tests {
 
     #[test]
     fn an_array_holds_nothing_and_a_required_column_is_not_nullable() {
-        let array = column(&TableFieldSchema { mode: Mode::Repeated.into(), ..of(Type::String) });
+        let array = told(&TableFieldSchema { mode: Mode::Repeated.into(), ..of(Type::String) });
         assert_eq!((array.declared.as_str(), array.holds.len(), array.nullable), ("ARRAY<STRING>", 0, true));
         let default_value_expression = "CURRENT_TIMESTAMP()".to_owned();
         let required = TableFieldSchema { mode: Mode::Required.into(), default_value_expression, ..of(Type::String) };
-        assert_eq!((column(&required).nullable, column(&required).has_default), (false, true));
+        assert_eq!((told(&required).nullable, told(&required).has_default), (false, true));
     }
 
     #[test]
     fn a_column_that_is_narrower_than_its_type_says_what_it_takes() {
         let limited = |kind, precision, scale, max_length| {
-            let column = column(&TableFieldSchema { precision, scale, max_length, ..of(kind) });
+            let column = told(&TableFieldSchema { precision, scale, max_length, ..of(kind) });
             (column.declared, column.limit)
         };
         let digits = |before, behind| Some(Limit::Digits { before, behind });
@@ -206,9 +226,24 @@ mod tests {
     }
 
     #[test]
+    fn what_rest_tells_of_a_column_is_read() {
+        let json = serde_json::json!({ "schema": { "fields": [
+            { "name": "short", "type": "STRING", "maxLength": "5", "mode": "REQUIRED", "defaultValueExpression": "'x'" },
+            { "name": "fare", "type": "NUMERIC", "precision": "10", "scale": 2 },
+            { "name": "span", "type": "RANGE", "rangeElementType": { "type": "DATE" }, "policyTags": { "names": [] } },
+        ] } });
+        let table: LiveTable = serde_json::from_value(json).unwrap();
+        let columns: Vec<_> = table.fields().iter().map(|live| column(&field(live), live)).collect();
+        let declared: Vec<&str> = columns.iter().map(|column| column.declared.as_str()).collect();
+        assert_eq!(declared, ["STRING(5)", "NUMERIC(10, 2)", "RANGE"]);
+        assert_eq!((columns[0].nullable, columns[0].has_default), (false, true));
+        assert_eq!(columns[1].limit, Some(Limit::Digits { before: 8, behind: 2 }));
+    }
+
+    #[test]
     fn limits_and_defaults_are_added_by_name() {
         let known = TableFieldSchema { name: "C".into(), max_length: 3, ..of(Type::String) };
         let fields = with_limits(vec![of(Type::String)], &TableSchema { fields: vec![known] });
-        assert_eq!(declared(&fields[0]), "STRING(3)");
+        assert_eq!(declared(&fields[0], ""), "STRING(3)");
     }
 }

@@ -87,7 +87,7 @@ impl Storage {
 }
 
 /// As in a URL, where a slash may stay.
-fn escape(resource: &str) -> String {
+pub(super) fn escape(resource: &str) -> String {
     let mut escaped = String::with_capacity(resource.len());
     for byte in resource.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte) {

@@ -40,12 +40,20 @@ pub(super) async fn finalize(storage: &Storage, name: &str) -> Result<StreamRows
             let rows = rows.into_inner().row_count;
             Ok(u64::try_from(rows).map_or(StreamRows::Unknown, StreamRows::Rows))
         }
-        Err(status) => match Cause::from(&status).meaning() {
-            // It was finalized before, and is not said again how many rows it has.
-            Meaning::Gone if status.code() != Code::NotFound => Ok(StreamRows::Unknown),
-            Meaning::NotFound | Meaning::Gone => Ok(StreamRows::Missing),
-            _ => Err(error(&format!("cannot finalize stream {name}"), &status)),
-        },
+        Err(status) => {
+            let cause = Cause::from(&status);
+            match cause.meaning() {
+                // It was finalized before, and is not said again how many rows it has.
+                Meaning::Gone if status.code() != Code::NotFound => Ok(StreamRows::Unknown),
+                Meaning::NotFound | Meaning::Gone => Ok(StreamRows::Missing),
+                // In which words BigQuery refuses to finalize twice is written nowhere. A name that it gave us is no other
+                // reason to call the request wrong.
+                Meaning::Refused if cause.storage.is_none() && cause.code == Code::InvalidArgument => {
+                    Ok(StreamRows::Unknown)
+                }
+                _ => Err(error(&format!("cannot finalize stream {name}"), &status)),
+            }
+        }
     }
 }
 
@@ -58,13 +66,27 @@ pub(super) async fn rows(storage: &Storage, name: &str) -> Result<StreamRows, Wa
     }
 }
 
+/// Who asks for the schema of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// Somebody who is to write to it: that this is not allowed is an error.
+    Writer,
+    /// Somebody who only looks.
+    Looker,
+}
+
 /// The schema of a table as the Storage Write interface knows it, by the stream that every table has. None where it does
 /// not know the table yet, or cannot say.
-pub(super) async fn table_schema(storage: &Storage, table: &TableName) -> Result<Option<TableSchema>, WarehouseError> {
+pub(super) async fn table_schema(
+    storage: &Storage,
+    table: &TableName,
+    asks: Asks,
+) -> Result<Option<TableSchema>, WarehouseError> {
     let stream = table.default_stream();
     match get(storage, &stream, WriteStreamView::Full).await {
         Ok(stream) => Ok(stream.table_schema),
         Err(status) if matches!(status.code(), Code::NotFound | Code::Unimplemented) => Ok(None),
+        Err(status) if status.code() == Code::PermissionDenied && asks == Asks::Looker => Ok(None),
         Err(status) if status.code() == Code::PermissionDenied => {
             let what = format!("we may not write to table {table}: grant roles/bigquery.dataEditor on it");
             Err(error(&what, &status))

@@ -1,10 +1,10 @@
 //! Tables by SQL: made, and asked whether they have rows.
 
 use super::super::{NewTable, WarehouseError};
+use super::live::LiveTable;
 use super::name::TableName;
 use super::rest::{Rest, cell, list};
 use crate::row::ColumnType;
-use gcp_bigquery_client::model::table::Table;
 use std::collections::BTreeSet;
 
 /// Values that are looked for at once: BigQuery takes ten thousand parameters, and a request of 10 MB.
@@ -76,8 +76,7 @@ pub(super) async fn create(rest: &Rest, table: &NewTable, project: &str) -> Resu
         let text = format!("table {name} was made, and is not there: was it dropped at once?");
         return Err(WarehouseError { text, retryable: true });
     };
-    if there.schema.fields.iter().flatten().map(|field| &field.name).eq(table.columns.iter().map(|column| &column.name))
-    {
+    if there.fields().iter().map(|field| &field.name).eq(table.columns.iter().map(|column| &column.name)) {
         return Ok(());
     }
     let text = format!("table {name} was made by another program meanwhile, with other columns: run again");
@@ -124,7 +123,7 @@ fn cannot_look(name: &TableName, error: WarehouseError) -> WarehouseError {
 
 /// A condition that every row fits. A table may refuse queries that name no partitions (`require_partition_filter`), and is
 /// content with one that names all.
-pub(super) fn any_partition(table: &Table) -> String {
+pub(super) fn any_partition(table: &LiveTable) -> String {
     let by_time = table.time_partitioning.as_ref();
     let required = table.require_partition_filter.or_else(|| by_time?.require_partition_filter);
     if required != Some(true) {
@@ -134,8 +133,7 @@ pub(super) fn any_partition(table: &Table) -> String {
     let column = by_range.or_else(|| by_time?.field.as_deref());
     // Partitions by the time of arrival have a pseudo column.
     let column = column.unwrap_or("_PARTITIONTIME");
-    let known = table.schema.fields.iter().flatten().find(|field| field.name.eq_ignore_ascii_case(column));
-    let least = match known.map(|field| format!("{:?}", field.r#type).to_ascii_uppercase()).as_deref() {
+    let least = match table.field(column).map(|field| field.kind.as_str()) {
         Some("DATE") => "DATE '0001-01-01'",
         Some("DATETIME") => "DATETIME '0001-01-01 00:00:00'",
         Some("INTEGER" | "INT64") => "-9223372036854775808",
@@ -194,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_table_that_wants_a_partition_filter_gets_one_for_all() {
-        let table = |json: serde_json::Value| -> Table {
+        let table = |json: serde_json::Value| -> LiveTable {
             let mut table =
                 serde_json::json!({ "tableReference": { "projectId": "p", "datasetId": "d", "tableId": "t" } });
             let fields = serde_json::json!([{ "name": "at", "type": "TIMESTAMP" }, { "name": "day", "type": "DATE" },

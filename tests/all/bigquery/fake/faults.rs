@@ -58,6 +58,19 @@ fn an_error_in_an_answer_comes_with_and_without_the_rows() {
 }
 
 #[test]
+fn behind_an_error_a_call_may_do_nothing_more() {
+    let fake = fake();
+    let (writer, stream) = stream(&fake);
+    let mut line = writer.open(&stream);
+    assert!(line.append(0, &[row("a")]).is_written_at(0));
+    assert_eq!(line.append(0, &[row("a")]).error().0, Code::AlreadyExists);
+    assert!(line.append(1, &[row("b")]).is_written_at(1));
+    fake.abort_behind_errors();
+    assert_eq!(line.append(2, &[row("c")]).error(), (Code::Aborted, None));
+    assert!(writer.open(&stream).append(2, &[row("c")]).is_written_at(2));
+}
+
+#[test]
 fn a_call_that_hangs_says_nothing() {
     for (fault, rows) in [(Fault::Before(Ending::Hang), 1), (Fault::After(Ending::Hang), 2)] {
         let fake = fake();

@@ -39,6 +39,8 @@ fn a_table_is_described_with_types_modes_and_partitions() {
     assert_eq!((missing.status, &missing.json()["error"]["errors"][0]["reason"]), (404, &"notFound".into()));
     fake.when(Call::Table).once(Fault::answer(Code::Unavailable));
     assert_eq!(table(&fake, TABLE).status, 503);
+    fake.when(Call::Table).once(Fault::Page(502));
+    assert_eq!(table(&fake, TABLE).status, 502);
     assert_eq!(table(&fake, TABLE).status, 200);
 }
 

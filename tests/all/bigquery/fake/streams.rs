@@ -1,6 +1,6 @@
 //! Offsets and streams.
 
-use super::writer::{path, row};
+use super::writer::{Answered, path, row};
 use super::{TABLE, fake, stream};
 use preflight_tests::bigquery::fake::FinalizeAgain;
 use preflight_tests::bigquery::fake::api::storage_error::StorageErrorCode;
@@ -81,8 +81,11 @@ fn a_finalized_stream_has_a_count_and_takes_no_more() {
         assert_eq!(refused.error(), (Code::InvalidArgument, Some(StorageErrorCode::StreamFinalized)));
     }
     assert_eq!(writer.finalize(&stream).unwrap(), 2);
-    fake.finalize_again(FinalizeAgain::Refuses);
-    assert_eq!(writer.finalize(&stream).unwrap_err().code(), Code::InvalidArgument);
+    for (again, details) in [(FinalizeAgain::Refuses, true), (FinalizeAgain::RefusesPlainly, false)] {
+        fake.finalize_again(again);
+        let refused = Answered::Ended(writer.finalize(&stream).unwrap_err());
+        assert_eq!(refused.error(), (Code::InvalidArgument, details.then_some(StorageErrorCode::StreamFinalized)));
+    }
     fake.content(|content| assert_eq!(content.streams(TABLE), [(stream.clone(), 2, true)]));
 }
 

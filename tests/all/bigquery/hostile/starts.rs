@@ -26,7 +26,7 @@ fn ledger(pipeline: &Pipeline) -> std::path::PathBuf {
 
 #[test]
 fn a_start_finalizes_the_streams_of_the_run_before() {
-    for again in [FinalizeAgain::Counts, FinalizeAgain::Refuses] {
+    for again in [FinalizeAgain::Counts, FinalizeAgain::Refuses, FinalizeAgain::RefusesPlainly] {
         let fake = Fake::start();
         fake.finalize_again(again);
         let pipeline = fake.offvia(bookings::lines(100));

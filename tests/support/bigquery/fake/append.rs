@@ -41,6 +41,8 @@ pub(super) struct Line {
     /// The value of `x-goog-request-params`, unescaped.
     routing: Option<String>,
     settled: Option<Settled>,
+    /// Whether a request was answered with an error.
+    failed: bool,
 }
 
 /// A request that could be read.
@@ -54,7 +56,7 @@ struct Taken {
 
 impl Line {
     pub(super) fn new(routing: Option<String>) -> Self {
-        Self { routing, settled: None }
+        Self { routing, settled: None, failed: false }
     }
 
     /// Takes the next request.
@@ -73,12 +75,18 @@ impl Line {
             written: false,
             answer: None,
         };
-        let step = self.answer(taken, state, &mut log.written);
+        let step = if self.failed && state.aborts_behind_errors {
+            let message = "Processing aborted because of prior failures.";
+            Step::Answer(Refusal::new(Code::Aborted, message).answer(&log.stream))
+        } else {
+            self.answer(taken, state, &mut log.written)
+        };
         if let Step::Answer(answer) | Step::AnswerAndEnd(answer, _) | Step::Hold(answer, _) = &step {
             log.answer = Some(match &answer.response {
                 Some(Response::Error(status)) => Code::from(status.code),
                 _ => Code::Ok,
             });
+            self.failed |= log.answer != Some(Code::Ok);
         }
         state.appends.push(log);
         step
@@ -141,6 +149,7 @@ impl Line {
         };
         match fault {
             Fault::Before(ending) => Step::End(ending),
+            Fault::Page(_) => Step::End(Ending::Reset),
             Fault::Answer(refusal) => Step::Answer(refusal.answer(&stream)),
             Fault::Rows(test) => self.write(taken, state, Some(&test), written),
             Fault::SomeoneWrites(rows) => {

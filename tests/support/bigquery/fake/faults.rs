@@ -62,6 +62,9 @@ pub enum Fault {
     SomeoneWrites(u64),
     /// The stream is forgotten just before.
     StreamGone,
+    /// Nothing is done, and a front end answers with a page of its own, with this HTTP status. Of REST only: a call of the other
+    /// interface is cut.
+    Page(u16),
 }
 
 impl Fault {
@@ -96,6 +99,7 @@ impl fmt::Debug for Fault {
             Self::Rows(_) => f.write_str("rows"),
             Self::SomeoneWrites(rows) => write!(f, "someone writes {rows}"),
             Self::StreamGone => f.write_str("stream gone"),
+            Self::Page(status) => write!(f, "page {status}"),
         }
     }
 }

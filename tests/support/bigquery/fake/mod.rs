@@ -174,6 +174,12 @@ impl Fake {
         self.shared.change(|state| state.finalize_again = what);
     }
 
+    /// From now on a call in which a request was answered with an error, be it that its rows are there already, answers all
+    /// further requests that they are aborted.
+    pub fn abort_behind_errors(&self) {
+        self.shared.change(|state| state.aborts_behind_errors = true);
+    }
+
     /// From now on a table refuses rows for which the test gives a reason, whatever else goes wrong.
     pub fn refuse_rows(&self, table: &str, test: RowTest) {
         self.shared.change(|state| state.refused_rows.push((path_in(PROJECT, table), test)));

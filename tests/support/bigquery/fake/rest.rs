@@ -10,7 +10,7 @@ use axum::Json;
 use axum::Router;
 use axum::extract::{Path, State as Extract};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -165,7 +165,12 @@ async fn carry_out(
     table: &str,
     run: impl FnOnce(&mut State) -> Result<Value, Refusal> + Send,
 ) -> Response {
-    let (answer, ending) = shared.change(|state| match state.faults.due(call, table).map(|Due { fault, .. }| fault) {
+    let due = shared.change(|state| state.faults.due(call, table)).map(|Due { fault, .. }| fault);
+    if let Some(Fault::Page(status)) = due {
+        let status = StatusCode::from_u16(status).expect("it is a status");
+        return (status, Html("<html><title>Error</title><h1>Try again in 30 seconds.</h1></html>")).into_response();
+    }
+    let (answer, ending) = shared.change(|state| match due {
         Some(Fault::Before(ending)) => (None, Some(ending)),
         Some(Fault::After(ending)) => (Some(run(state)), Some(ending)),
         Some(Fault::Answer(refusal)) => (Some(Err(refusal)), None),

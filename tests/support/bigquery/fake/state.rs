@@ -66,6 +66,8 @@ pub enum FinalizeAgain {
     Counts,
     /// It is an error.
     Refuses,
+    /// It is an error that does not say which.
+    RefusesPlainly,
 }
 
 /// All of it.
@@ -83,6 +85,8 @@ pub(super) struct State {
     /// Rows that tables refuse, by the path of the table.
     pub(super) refused_rows: Vec<(String, RowTest)>,
     pub(super) finalize_again: FinalizeAgain,
+    /// Whether a call does nothing more once a request of it was answered with an error.
+    pub(super) aborts_behind_errors: bool,
     pub(super) streams_made: u64,
 }
 
@@ -116,9 +120,10 @@ impl State {
         let again = self.finalize_again;
         self.stream(name)?;
         let stream = self.streams.get_mut(name).expect("it was just found");
-        if stream.finalized && again == FinalizeAgain::Refuses {
-            let message = format!("Stream is already finalized. Entity: {name}");
-            return Err(Refusal::new(Code::InvalidArgument, message).of(StorageErrorCode::StreamFinalized, name));
+        if stream.finalized && again != FinalizeAgain::Counts {
+            let refusal = Refusal::new(Code::InvalidArgument, format!("Stream is already finalized. Entity: {name}"));
+            let plainly = again == FinalizeAgain::RefusesPlainly;
+            return Err(if plainly { refusal } else { refusal.of(StorageErrorCode::StreamFinalized, name) });
         }
         stream.finalized = true;
         Ok(stream.rows)
