@@ -90,12 +90,13 @@ impl Check {
             self.refuse::<()>("silver.write", format!("{write:?} is not served; this version writes \"append\""));
         }
         let host_columns = self.host_columns(raw.silver.host_columns);
+        let bronze_tier = bronze.as_ref().and_then(Option::as_ref);
         if let Some(WarehouseConfig::Bigquery(_)) = &warehouse {
             if let (Some(rules), Some(silver), false) = (&mut rules, &silver_tier, shadow_named) {
                 rules.shadow.table = beside(&silver.table, &rules.shadow.table);
             }
             self.datasets([
-                ("bronze.table", bronze.as_ref().and_then(Option::as_ref).map(|tier| tier.table.as_str())),
+                ("bronze.table", bronze_tier.map(|tier| tier.table.as_str())),
                 ("silver.table", silver_tier.as_ref().map(|tier| tier.table.as_str())),
                 ("quarantine.table", quarantine.as_ref().map(|tier| tier.table.as_str())),
                 (
@@ -106,9 +107,7 @@ impl Check {
         }
         self.distinct(
             warehouse.as_ref(),
-            bronze.as_ref().and_then(Option::as_ref),
-            silver_tier.as_ref(),
-            quarantine.as_ref(),
+            [bronze_tier, silver_tier.as_ref(), quarantine.as_ref()],
             rules.as_ref().map(|rules| rules.shadow.table.as_str()),
         );
         for (key, path) in [("ledger.path", &raw.ledger.path), ("rules.cache", &cache)] {

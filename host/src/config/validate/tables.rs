@@ -72,9 +72,7 @@ impl Check {
     pub(super) fn distinct(
         &mut self,
         warehouse: Option<&WarehouseConfig>,
-        bronze: Option<&TierConfig>,
-        silver: Option<&TierConfig>,
-        quarantine: Option<&TierConfig>,
+        [bronze, silver, quarantine]: [Option<&TierConfig>; 3],
         differences: Option<&str>,
     ) {
         let mut seen: Vec<String> = Vec::new();
