@@ -85,8 +85,8 @@ impl Subscription {
     pub(super) fn start(self, settings: Settings, stop: Stop) -> std::io::Result<Running> {
         let Self { config, found, client } = self;
         let messages = Arc::new(Messages::default());
-        let (troubles, trouble) = Troubles::new(&messages);
         let streams = config.streams.get();
+        let (troubles, trouble) = Troubles::new(streams, &settings.running_time);
         let (arriving, arrived) = mpsc::channel(streams);
         let (sender, batches) = mpsc::channel(READY);
         // A new number: Pub/Sub was out of reach, every stream is to be opened again.
@@ -113,7 +113,7 @@ impl Subscription {
             config,
             arriving,
             messages: Arc::clone(&messages),
-            trouble: troubles.of(streams),
+            trouble: troubles.of_watch(),
             renewals,
             stop: stop.clone(),
         };
