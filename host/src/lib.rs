@@ -7,7 +7,7 @@
 //! events    verdicts  rows        durable   append at an offset
 //! ```
 //!
-//! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`] ← [`rules`], [`source`], [`ledger`],
+//! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`], [`running_time`] ← [`rules`], [`source`], [`ledger`],
 //! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`diff`], [`admin`] ← [`provision`] ← [`cli`]. Only
 //! [`rules`] names wasmtime; only [`google`], [`source::pubsub`], [`warehouse::bigquery`] and [`provision`] name crates of
 //! Google's services.
@@ -29,6 +29,7 @@ pub mod provision;
 pub mod releases;
 pub mod row;
 pub mod rules;
+pub mod running_time;
 pub mod source;
 pub mod stop;
 pub mod telemetry;

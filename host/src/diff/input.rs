@@ -2,6 +2,7 @@
 
 use crate::config::{BatchConfig, SourceConfig};
 use crate::event::Event;
+use crate::running_time::RunningTime;
 use crate::source::{self, Batch, OpenError, SourceError};
 use crate::stop::Stop;
 use crate::time::SystemClock;
@@ -101,7 +102,13 @@ fn read(source: &SourceConfig, batch: BatchConfig, max_payload: usize) -> Result
     {
         return Err(InputError::Database(path.clone()));
     }
-    let settings = source::Settings { source: source.clone(), batch, max_payload, clock: Arc::new(SystemClock) };
+    let settings = source::Settings {
+        source: source.clone(),
+        batch,
+        max_payload,
+        clock: Arc::new(SystemClock),
+        running_time: RunningTime::start(),
+    };
     // A file or standard input, whose opening waits for nothing.
     let opened = futures::executor::block_on(source::open(settings, |_| Ok(None)))?;
     let mut running = opened.start(Stop::default()).map_err(InputError::Thread)?;

@@ -2,6 +2,7 @@
 
 use crate::ledger::LedgerError;
 use crate::pace::Pace;
+use crate::running_time::{Halt, RunningTime};
 use crate::source::{OpenError, SourceError};
 use crate::telemetry::metrics::{Metrics, Retry};
 use crate::telemetry::status::{Status, Trouble};
@@ -63,12 +64,19 @@ pub struct Patience {
     give_up_after: Duration,
     metrics: Metrics,
     status: Status,
+    running_time: Option<RunningTime>,
 }
 
 impl Patience {
     /// Patience of a pipeline.
     pub fn new(give_up_after: Duration, metrics: &Metrics, status: &Status) -> Self {
-        Self { give_up_after, metrics: metrics.clone(), status: status.clone() }
+        Self { give_up_after, metrics: metrics.clone(), status: status.clone(), running_time: None }
+    }
+
+    /// The same; while something fails and is waited for, this stands still.
+    #[must_use]
+    pub fn halting(self, running_time: &RunningTime) -> Self {
+        Self { running_time: Some(running_time.clone()), ..self }
     }
 }
 
@@ -91,30 +99,33 @@ pub async fn retrying<T, E: MayPass, F: Future<Output = Result<T, E>>>(
     }
 }
 
-/// Paces the tries of one operation. While it has failed and not worked yet, the pipeline's status says so.
+/// Paces the tries of one operation. While it has failed and not worked yet, the pipeline's status says so, and running time
+/// stands still.
 #[derive(Debug)]
 pub struct Backoff<'a> {
     patience: &'a Patience,
     since: Instant,
     pace: Pace,
     trouble: Option<Trouble>,
+    halt: Option<Halt>,
 }
 
 impl<'a> Backoff<'a> {
     /// Starts counting now.
     pub fn new(patience: &'a Patience) -> Self {
-        Self { patience, since: Instant::now(), pace: Pace::new(FIRST, LONGEST), trouble: None }
+        Self { patience, since: Instant::now(), pace: Pace::new(FIRST, LONGEST), trouble: None, halt: None }
     }
 
     /// Waits before another try of what failed, and why. False when it is time to give up.
     pub async fn wait(&mut self, what: Retry, why: String) -> bool {
-        let Patience { give_up_after, metrics, status } = self.patience;
+        let Patience { give_up_after, metrics, status, running_time } = self.patience;
         if self.since.elapsed() >= *give_up_after {
             return false;
         }
         metrics.retried(what);
         let trouble = || if what == Retry::Source { status.no_events() } else { status.trouble() };
         self.trouble.get_or_insert_with(trouble).is(why);
+        self.halt = self.halt.take().or_else(|| running_time.as_ref().map(RunningTime::halt));
         tokio::time::sleep(self.pace.wait()).await;
         true
     }
@@ -128,18 +139,21 @@ mod tests {
     use std::sync::Arc;
 
     #[tokio::test]
-    async fn it_gives_up_when_the_time_has_passed_and_is_in_trouble_until_then() {
+    async fn it_gives_up_when_the_time_has_passed_and_until_then_it_is_in_trouble_and_time_stands_still() {
         let clock: Arc<dyn Clock> = Arc::new(FixedClock(0));
         let board = Board::new(["p"], &clock);
         let (metrics, status) = &board.pipelines()[0];
         let patience = |give_up_after| Patience::new(give_up_after, metrics, status);
         assert!(!Backoff::new(&patience(Duration::ZERO)).wait(Retry::Append, "full".into()).await);
         assert_eq!(status.now().trouble(), None);
-        let patience = patience(Duration::from_mins(1));
+        let running_time = RunningTime::start();
+        let patience = patience(Duration::from_mins(1)).halting(&running_time);
         let mut backoff = Backoff::new(&patience);
         assert!(backoff.wait(Retry::Append, "full".into()).await);
         assert_eq!(status.now().trouble().map(|failing| failing.why.as_str()), Some("full"));
+        assert!(running_time.stands_still());
         drop(backoff);
         assert_eq!(status.now().trouble(), None);
+        assert!(!running_time.stands_still());
     }
 }

@@ -91,7 +91,9 @@ struct Started {
 
 /// Checks, opens everything, and sends what an earlier run had left.
 async fn start(config: &Config, options: &Options) -> Result<Started, RunError> {
+    let dedup = Dedup::of(config);
     let patience = Patience::new(config.warehouse.give_up_after(), &options.metrics, &options.status);
+    let patience = patience.halting(dedup.running_time());
     let live = match retrying(&patience, async || inspect(config)).await {
         // Another program holds it: that is no mistake in the pipeline file.
         Err(error) if error.retryable => return Err(error.into()),
@@ -101,7 +103,6 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
     let (Prepared { sandbox, rules, plan, new_tables, .. }, begun) = begin(config, &live)?;
     let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
     let identity = warehouse.identity();
-    let dedup = Dedup::of(config);
     let ledger = retrying(&patience, async || {
         let mut ledger = Ledger::open(&config.ledger, &config.name, identity)?;
         ledger.keep_keys(dedup.retention())?;
@@ -119,6 +120,7 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
         batch: config.batch,
         max_payload: config.max_payload,
         clock: Arc::clone(&options.clock),
+        running_time: dedup.running_time().clone(),
     };
     let source = retrying(&patience, || source::open(settings(), |key| ledger.position(key))).await?;
     let plan = Arc::new(plan);
@@ -179,7 +181,6 @@ async fn drive(
     let stop_reading = Stop::default();
     let mut source = source.start(stop_reading.clone()).map_err(RunError::Thread)?;
     options.metrics.reading(Arc::clone(&source.progress));
-    dedup.reading(&source.progress);
     options.status.state(State::Running);
     let telling = source.trouble.take().map(|trouble| tokio::spawn(tell(trouble, options.status.clone())));
     let (commits, queue) = mpsc::channel::<Commit>(UNDELIVERED);

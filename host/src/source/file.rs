@@ -300,6 +300,7 @@ fn line_limit(settings: &Settings) -> usize {
 mod tests {
     use super::*;
     use crate::config::{BatchConfig, SourceConfig};
+    use crate::running_time::RunningTime;
     use crate::time::SystemClock;
     use std::io::Write as _;
     use std::os::fd::OwnedFd;
@@ -312,6 +313,7 @@ mod tests {
             batch: BatchConfig { max_events: 2, max_bytes: 1 << 20, max_age: Duration::from_secs(5) },
             max_payload: 1 << 20,
             clock: Arc::new(SystemClock),
+            running_time: RunningTime::start(),
         }
     }
 

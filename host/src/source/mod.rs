@@ -14,6 +14,7 @@ pub use pubsub::Messages;
 
 use crate::config::{BatchConfig, SourceConfig};
 use crate::event::Event;
+use crate::running_time::RunningTime;
 use crate::stop::Stop;
 use crate::time::Clock;
 use futures::future::BoxFuture;
@@ -87,6 +88,8 @@ pub struct Settings {
     pub max_payload: usize,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
+    /// Stands still while the source cannot be reached.
+    pub running_time: RunningTime,
 }
 
 /// Opens a source where the ledger says it stands. `position` is asked with the source's key.

@@ -49,10 +49,10 @@ fn of_subscription(dedup: &str) -> Config {
 fn a_subscription_takes_rate_times_horizon() {
     let without = needs(&of_subscription(""));
     assert_eq!((without.rate, without.is_assumed, without.dedup), (1_000.0, true, None));
-    // Ten minutes, and the slice that a bucket is filled for.
-    assert_eq!(without.redelivery.unwrap().keys, 675_000);
+    // Half an hour, and the slice that a bucket is filled for.
+    assert_eq!(without.redelivery.unwrap().keys, 2_025_000);
     let with = needs(&of_subscription("[dedup]\nby = \"payload\"\nhorizon = \"2 h\"\nexpected_rate = 100.0\n"));
-    assert_eq!((with.rate, with.is_assumed, with.redelivery.unwrap().keys), (100.0, false, 67_500));
+    assert_eq!((with.rate, with.is_assumed, with.redelivery.unwrap().keys), (100.0, false, 202_500));
     let Some(DedupNeed::Horizon(need)) = with.dedup else { panic!("{with:?}") };
     assert_eq!(need.keys, 810_000);
     assert_eq!((need.disk, need.memory), (810_000 * 37, 810_000 * 48));

@@ -42,9 +42,14 @@ fn check_says_what_the_subscription_is_and_what_to_know_of_it() {
     });
     let pipeline = feed.pipeline();
     let said = pipeline.check().expect(0).stdout;
-    for part in
-        [feed.subscription(), feed.topic(), "ack deadline 10 s", "exactly-once", "ordered by key", "60 s is advised"]
-    {
+    for part in [
+        feed.subscription(),
+        feed.topic(),
+        "ack deadline 10 s",
+        "exactly-once",
+        "ordered by key (so one stream is pulled)",
+        "60 s is advised",
+    ] {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
     let output = pipeline.command("check").arg("--json").output().unwrap();

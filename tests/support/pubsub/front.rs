@@ -59,6 +59,8 @@ pub struct Log {
     pub refused: BTreeSet<String>,
     /// Given back by a client.
     pub nacked: BTreeSet<String>,
+    /// Kept longer by a client.
+    pub extended: BTreeSet<String>,
 }
 
 impl Log {
@@ -103,7 +105,8 @@ impl Front {
         self.shared.log().clone()
     }
 
-    /// Ends all pulls with an error, and refuses new ones; none lets them through again.
+    /// Ends all pulls with an error (or with `Code::Ok`, as if there was none), and refuses new ones; none lets them through
+    /// again.
     pub fn refuse_pulls(&self, code: Option<Code>) {
         self.shared.pulls.send_replace(code);
     }
@@ -287,9 +290,9 @@ fn note(shared: &Shared, path: &PathAndQuery, request: &Bytes) {
         }
         MODIFY_ACK_DEADLINE => {
             let modified = ModifyAckDeadline::decode(request.clone()).expect("a deadline");
-            if modified.ack_deadline_seconds == 0 {
-                shared.log().nacked.extend(modified.ack_ids);
-            }
+            let mut log = shared.log();
+            let modified_so = if modified.ack_deadline_seconds == 0 { &mut log.nacked } else { &mut log.extended };
+            modified_so.extend(modified.ack_ids);
         }
         _ => {}
     }

@@ -17,14 +17,15 @@ pub use settle::Settled;
 
 use crate::config::{Config, DedupConfig, SourceConfig};
 use crate::ledger::{Horizon, Retention, Seq};
-use crate::source::{Messages, Progress};
+use crate::running_time::RunningTime;
 use acks::Acks;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// How long the id of a message is known after it was acknowledged: as long as the longest ack deadline, in running time.
-pub const REDELIVERY_HORIZON: Duration = Duration::from_mins(10);
+/// How long the id of a message is known after it was acknowledged, in running time: the longest ack deadline, behind it the
+/// longest pause of a retry policy, ten minutes each, and as much again to be safe.
+pub const REDELIVERY_HORIZON: Duration = Duration::from_mins(30);
 
 /// What a run does about messages and events that come again. Clones are the same.
 #[derive(Debug, Clone)]
@@ -37,9 +38,8 @@ struct Inner {
     /// What is done about duplicates.
     duplicates: Option<DedupConfig>,
     bounded: bool,
-    started: Instant,
-    /// What is counted of the source's messages, once it runs.
-    messages: OnceLock<Arc<Messages>>,
+    /// What horizons are counted in.
+    running_time: RunningTime,
     acks: Acks,
     /// Held from settling to the commit.
     committing: Arc<Mutex<()>>,
@@ -58,8 +58,7 @@ impl Dedup {
             redeliveries: is_subscription,
             duplicates,
             bounded: !is_subscription,
-            started: Instant::now(),
-            messages: OnceLock::new(),
+            running_time: RunningTime::start(),
             acks: Acks::default(),
             committing: Arc::default(),
         }))
@@ -85,19 +84,14 @@ impl Dedup {
         !self.0.redeliveries && self.0.duplicates.is_none()
     }
 
-    /// The source runs from now on.
-    pub fn reading(&self, progress: &Progress) {
-        if let Some(messages) = &progress.messages {
-            // A second source of the same run would be a mistake that changes nothing but how long keys are kept.
-            self.0.messages.set(Arc::clone(messages)).ok();
-        }
+    /// The running time of keys. Who cannot read or write halts it: an ack may be lost then and its message come again only
+    /// behind that, and what waits to be judged is older than it seems.
+    pub fn running_time(&self) -> &RunningTime {
+        &self.0.running_time
     }
 
-    /// The running time of keys. It stands still while the source cannot be reached: an ack may be lost then, and its message
-    /// come again only behind that.
     fn ran(&self) -> Duration {
-        let away = self.0.messages.get().map_or(Duration::ZERO, |messages| messages.away());
-        self.0.started.elapsed().saturating_sub(away)
+        self.0.running_time.passed()
     }
 
     /// The messages of a commit are going to be acknowledged.

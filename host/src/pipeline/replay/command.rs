@@ -35,11 +35,11 @@ pub async fn replay(
 ) -> Result<ReplayReport, RunError> {
     let board = Board::new([config.name.as_str()], clock);
     let (metrics, status) = &board.pipelines()[0];
-    let patience = Patience::new(config.warehouse.give_up_after(), metrics, status);
+    let dedup = Dedup::of(config);
+    let patience = Patience::new(config.warehouse.give_up_after(), metrics, status).halting(dedup.running_time());
     // Refused at once, whoever would do it.
     let mut replay = Replay::open(Quarantine::of(config), wanted, false).await?;
     let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
-    let dedup = Dedup::of(config);
     let open = async || {
         let mut ledger = Ledger::open(&config.ledger, &config.name, warehouse.identity())?;
         ledger.keep_keys(dedup.retention())?;

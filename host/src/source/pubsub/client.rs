@@ -1,6 +1,7 @@
 //! Connections to Pub/Sub.
 
 use super::look::{Found, Unfit};
+use super::waiting::Share;
 use crate::config::PubsubConfig;
 use google_cloud_gax::options::RequestOptionsBuilder as _;
 use google_cloud_gax::retry_policy::NeverRetry;
@@ -34,12 +35,12 @@ impl Client {
 
     /// One stream of several, with its share of what may be held.
     pub fn stream(&self, config: &PubsubConfig, found: &Found) -> MessageStream {
-        let streams = config.streams.get();
-        let share = |of: usize| i64::try_from(of.div_ceil(streams)).unwrap_or(i64::MAX);
+        let share = Share::of(config, found);
+        let limit = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
         self.0
             .subscribe(&config.subscription)
-            .set_max_outstanding_messages(share(config.max_outstanding_messages))
-            .set_max_outstanding_bytes(share(config.max_outstanding_bytes))
+            .set_max_outstanding_messages(limit(share.messages))
+            .set_max_outstanding_bytes(limit(share.bytes))
             .set_max_lease_extension(found.lease())
             // For ever, that is: a warehouse may be down for a day, and what we hold is safe with us.
             .set_max_lease(Duration::MAX)

@@ -1,6 +1,7 @@
 //! Our hold on messages, and letting go of them.
 
 use super::messages::{Messages, count};
+use super::waiting::Holding;
 use crate::time::Micros;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -24,24 +25,38 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Lease {
     handler: Option<Handler>,
     published: Micros,
-    bytes: u64,
+    bytes: usize,
     acked: bool,
     messages: Arc<Messages>,
+    holding: Arc<Holding>,
 }
 
 impl Lease {
-    /// Holds a message that was just received.
-    pub(super) fn new(handler: Handler, published: Micros, bytes: u64, messages: &Arc<Messages>) -> Self {
+    /// Holds a message that was just received over a stream.
+    pub(super) fn new(
+        handler: Handler,
+        (published, bytes): (Micros, usize),
+        messages: &Arc<Messages>,
+        holding: &Arc<Holding>,
+    ) -> Self {
         count(&messages.received);
         if handler.delivery_attempt().is_some_and(|attempt| attempt > 1) {
             count(&messages.redelivered);
         }
-        Self::hold(Some(handler), published, bytes, messages)
+        Self::hold(Some(handler), published, bytes, messages, holding)
     }
 
-    fn hold(handler: Option<Handler>, published: Micros, bytes: u64, messages: &Arc<Messages>) -> Self {
-        messages.take(published, bytes);
-        Self { handler, published, bytes, acked: false, messages: Arc::clone(messages) }
+    fn hold(
+        handler: Option<Handler>,
+        published: Micros,
+        bytes: usize,
+        messages: &Arc<Messages>,
+        holding: &Arc<Holding>,
+    ) -> Self {
+        messages.take(published, bytes as u64);
+        holding.take(bytes);
+        let (messages, holding) = (Arc::clone(messages), Arc::clone(holding));
+        Self { handler, published, bytes, acked: false, messages, holding }
     }
 
     /// Acknowledges it. What is returned is to be confirmed, and the lease to be kept until then.
@@ -60,13 +75,20 @@ impl Lease {
     /// A hold on no message, for tests.
     #[cfg(test)]
     pub(super) fn of_nothing(published: Micros, messages: &Arc<Messages>) -> Self {
-        Self::hold(None, published, 1, messages)
+        Self::hold(None, published, 1, messages, &Arc::default())
+    }
+
+    /// The same, of so many bytes, as if a stream had brought it.
+    #[cfg(test)]
+    pub(super) fn of_nothing_of(holding: &Arc<Holding>, bytes: usize) -> Self {
+        Self::hold(None, 0, bytes, &Arc::default(), holding)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.messages.let_go(self.published, self.bytes);
+        self.messages.let_go(self.published, self.bytes as u64);
+        self.holding.let_go(self.bytes);
         if !self.acked {
             count(&self.messages.nacked);
         }

@@ -46,6 +46,11 @@ impl Found {
         Duration::from_secs(self.ack_deadline_seconds.clamp(10, 600))
     }
 
+    /// How many streams are pulled. Messages of a key may come over any stream, and would overtake each other on two.
+    pub(super) fn streams(&self, config: &PubsubConfig) -> usize {
+        if self.ordering { 1 } else { config.streams.get() }
+    }
+
     /// What an operator should know of it.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -105,7 +110,7 @@ impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {}, ack deadline {} s", self.name, self.topic, self.ack_deadline_seconds)?;
         f.write_str(if self.exactly_once { ", exactly-once delivery" } else { ", at-least-once delivery" })?;
-        f.write_str(if self.ordering { ", ordered by key" } else { "" })?;
+        f.write_str(if self.ordering { ", ordered by key (so one stream is pulled)" } else { "" })?;
         match &self.dead_letters {
             Some(dead) => write!(f, ", dead letters to {} after {} deliveries", dead.topic, dead.attempts),
             None => f.write_str(", no dead-letter policy"),
@@ -216,10 +221,26 @@ mod tests {
         let text = Found::of(&all).unwrap().to_string();
         assert!(
             text.ends_with(
-                "exactly-once delivery, ordered by key, dead letters to projects/p/topics/d after 7 deliveries"
+                "exactly-once delivery, ordered by key (so one stream is pulled), dead letters to projects/p/topics/d after \
+                 7 deliveries"
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_is_ordered_comes_over_one_stream() {
+        let config = PubsubConfig {
+            subscription: "projects/p/subscriptions/s".into(),
+            streams: NonZeroUsize::new(4).unwrap(),
+            workers: NonZeroUsize::MIN,
+            max_outstanding_messages: 1,
+            max_outstanding_bytes: 1,
+            endpoint: None,
+            identity: Identity::Anonymous,
+        };
+        assert_eq!(Found::of(&subscription()).unwrap().streams(&config), 4);
+        assert_eq!(Found::of(&subscription().set_enable_message_ordering(true)).unwrap().streams(&config), 1);
     }
 
     #[test]

@@ -4,7 +4,6 @@ use crate::time::Micros;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 /// Counts of one run, for whoever asks while it runs.
 #[derive(Debug, Default)]
@@ -22,14 +21,6 @@ pub struct Messages {
     /// Streams that were opened again.
     pub reopened: AtomicU64,
     held: Mutex<Held>,
-    away: Mutex<Away>,
-}
-
-/// When nothing could be got or given back.
-#[derive(Debug, Default)]
-struct Away {
-    since: Option<Instant>,
-    before: Duration,
 }
 
 /// What is held at present.
@@ -55,23 +46,6 @@ impl Messages {
     /// When the oldest that is held was published.
     pub fn oldest(&self) -> Option<Micros> {
         self.locked(|held| held.published.first_key_value().map(|(published, _)| *published))
-    }
-
-    /// How long Pub/Sub has not been of use so far: acks of that time may be lost, and what they were of comes again only
-    /// after it.
-    pub fn away(&self) -> Duration {
-        let away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        away.before + away.since.map_or(Duration::ZERO, |since| since.elapsed())
-    }
-
-    /// Whether Pub/Sub is of use from now on.
-    pub(super) fn is_away(&self, is_away: bool) {
-        let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        match (away.since, is_away) {
-            (None, true) => away.since = Some(Instant::now()),
-            (Some(since), false) => *away = Away { since: None, before: away.before + since.elapsed() },
-            _ => {}
-        }
     }
 
     /// One more is held.
@@ -125,20 +99,5 @@ mod tests {
         messages.let_go(30, 5);
         messages.let_go(20, 5);
         assert_eq!((messages.held(), messages.held_bytes(), messages.oldest()), (0, 0, None));
-    }
-
-    #[test]
-    fn the_time_away_adds_up_and_stands_still_between() {
-        let messages = Messages::default();
-        assert_eq!(messages.away(), Duration::ZERO);
-        messages.is_away(true);
-        messages.is_away(true);
-        while messages.away() < Duration::from_millis(2) {}
-        messages.is_away(false);
-        let before = messages.away();
-        messages.is_away(false);
-        assert!(before >= Duration::from_millis(2) && messages.away() == before);
-        messages.is_away(true);
-        while messages.away() == before {}
     }
 }

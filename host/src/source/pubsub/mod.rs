@@ -12,13 +12,15 @@
 //! is delivered again is recognised by its message id, by whoever judges and commits.
 //!
 //! What is held is bounded: the channels between the streams and the pipeline are short, and Pub/Sub stops at
-//! `max_outstanding_messages` and `max_outstanding_bytes`, of which each stream has its share.
+//! `max_outstanding_messages` and `max_outstanding_bytes`, of which each stream has its share. As much is taken also while the
+//! pipeline takes nothing: nobody extends the lease of a message that was sent and not taken.
 //!
-//! `look` says what a subscription is and whether it can be pulled; `client` connects; `pull` keeps one stream open;
-//! `merge` makes the micro-batches; `watch` notices that Pub/Sub is out of reach, which the client does not tell; `lease`
-//! and `messages` hold and count.
+//! `look` says what a subscription is and whether it can be pulled; `client` connects; `pull` keeps one stream open, and
+//! `waiting` has what came of it; `merge` makes the micro-batches; `watch` notices that Pub/Sub is out of reach, which the
+//! client does not tell; `lease` and `messages` hold and count; `given` waits for the last acks.
 
 mod client;
+mod given;
 mod lease;
 mod look;
 mod merge;
@@ -26,6 +28,7 @@ mod message;
 mod messages;
 mod pull;
 mod trouble;
+mod waiting;
 mod watch;
 
 pub use lease::Lease;
@@ -37,7 +40,8 @@ use super::{OpenError, Progress, Running, Settings};
 use crate::config::PubsubConfig;
 use crate::stop::Stop;
 use client::{Client, Desk};
-use pull::{Given, Puller};
+use given::Given;
+use pull::Puller;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch as channel};
@@ -85,8 +89,8 @@ impl Subscription {
     pub(super) fn start(self, settings: Settings, stop: Stop) -> std::io::Result<Running> {
         let Self { config, found, client } = self;
         let messages = Arc::new(Messages::default());
-        let (troubles, trouble) = Troubles::new(&messages);
-        let streams = config.streams.get();
+        let streams = found.streams(&config);
+        let (troubles, trouble) = Troubles::new(streams, &settings.running_time);
         let (arriving, arrived) = mpsc::channel(streams);
         let (sender, batches) = mpsc::channel(READY);
         // A new number: Pub/Sub was out of reach, every stream is to be opened again.
@@ -113,7 +117,7 @@ impl Subscription {
             config,
             arriving,
             messages: Arc::clone(&messages),
-            trouble: troubles.of(streams),
+            trouble: troubles.of_watch(),
             renewals,
             stop: stop.clone(),
         };
