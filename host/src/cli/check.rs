@@ -7,6 +7,7 @@ use crate::ledger::KeyNeed;
 use crate::pipeline::dedup::{DedupNeed, Needs, needs};
 use crate::pipeline::{Prepared, SourceFound, prepare};
 use crate::rules::Served;
+use crate::warehouse;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -78,7 +79,8 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
         }
     }
     for table in &prepared.new_tables {
-        let statement = config.warehouse.create_statement(table).expect("tables to be made are checked with the plan");
+        let statement =
+            warehouse::create_statement(&config.warehouse, table).expect("tables to be made are checked with the plan");
         text.push_str(&format!("a run will make this table:\n{statement};\n"));
     }
     text.push_str(&keys_text(config, &needs(config)));

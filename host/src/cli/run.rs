@@ -7,6 +7,7 @@ use crate::pipeline::{Options, Report, RunError, Stop, refusals, run as run_pipe
 use crate::telemetry::progress::Bar;
 use crate::telemetry::status::{Board, State};
 use crate::time::{Clock, SystemClock};
+use crate::warehouse;
 use anyhow::anyhow;
 use clap::Args;
 use futures::future::join_all;
@@ -185,7 +186,7 @@ fn stop_on_signals(stop: Stop) -> std::io::Result<()> {
 fn closing(config: &Config, report: &Report) -> String {
     let mut rows = Vec::new();
     let mut tier = |name: &str, table: &str, count: u64| {
-        rows.push([name.to_owned(), config.warehouse.table_name(table), count.to_string()]);
+        rows.push([name.to_owned(), warehouse::table_name(&config.warehouse, table), count.to_string()]);
     };
     if let (Some(bronze), Some(count)) = (&config.bronze, report.bronze) {
         tier("bronze", &bronze.table, count);

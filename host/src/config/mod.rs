@@ -22,7 +22,7 @@ pub use validate::default_cache;
 use crate::rules::guard::GuardLimits;
 use crate::rules::set::{By, Routing};
 use crate::rules::{Limits, judge::Isolation};
-use crate::warehouse::{HostColumn, NewTable, bigquery, sqlite};
+use crate::warehouse::HostColumn;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -233,23 +233,6 @@ impl WarehouseConfig {
         match self {
             Self::Sqlite { .. } => "warehouse.sqlite.path",
             Self::Bigquery(_) => "warehouse.bigquery",
-        }
-    }
-
-    /// A table's name as the warehouse has it: the last part in SQLite, all three in BigQuery.
-    pub fn table_name(&self, table: &str) -> String {
-        match self {
-            Self::Sqlite { .. } => sqlite::table_name(table).to_owned(),
-            Self::Bigquery(config) if table.split('.').count() < 3 => format!("{}.{table}", config.project),
-            Self::Bigquery(_) => table.to_owned(),
-        }
-    }
-
-    /// The statement that makes a table, or why there is none.
-    pub fn create_statement(&self, table: &NewTable) -> Result<String, String> {
-        match self {
-            Self::Sqlite { .. } => Ok(sqlite::create_statement(table)),
-            Self::Bigquery(config) => bigquery::create_statement(table, &config.project).map_err(|error| error.text),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
-use super::facts::{Admitted, Compared, Fact, Facts, Mark};
+use super::facts::{Admitted, Fact, Facts, Mark};
 use super::keys;
+use super::keys::Compared;
 use super::plan::Plan;
 use crate::event::Event;
 use crate::ledger::{Claim, Frames, Key, Original, Part};

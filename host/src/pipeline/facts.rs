@@ -1,7 +1,7 @@
 //! What is known of an event before it is judged, and what judging finds out about it, as far as it decides whether the
 //! event is new.
 
-use super::keys;
+use super::keys::{self, Compared};
 use crate::event::Event;
 use crate::ledger::{Claim, Key};
 use crate::rules::Rule;
@@ -46,18 +46,6 @@ pub struct Mark {
     pub compared: Compared,
     /// Whether it is known to be a duplicate: then it is not judged.
     pub is_duplicate: bool,
-}
-
-/// What of an event is compared with others that have its key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Compared {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// The payload: it is the key.
-    Payload,
-    /// The payload and the attributes.
-    Whole,
 }
 
 /// What became of an event by itself.

@@ -1,11 +1,22 @@
 //! What the key of an event is, and the fingerprints that tell whether two events of one key are the same.
 
-use super::facts::Compared;
 use crate::config::DedupBy;
 use crate::event::Event;
 use crate::ledger::{Fingerprint, Key, Parts};
 use crate::row::{Row, Value};
 use crate::rules::Manifest;
+
+/// What of an event is compared with others that have its key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compared {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The payload: it is the key.
+    Payload,
+    /// The payload and the attributes.
+    Whole,
+}
 
 /// The key of a message: what tells a redelivery.
 pub fn message(event: &Event) -> Key {

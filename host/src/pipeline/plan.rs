@@ -10,7 +10,7 @@ use crate::row::{Column, ColumnType};
 use crate::rules::{Manifest, Rule, RuleSet, Served};
 use crate::warehouse::{
     Encoding, HostColumn, HostTableColumn, Layout, Limit, NewTable, Source, TableColumn, Tier, bronze_columns,
-    quarantine_columns, resolution_columns,
+    create_statement, quarantine_columns, resolution_columns, table_name,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ impl Planner<'_> {
             WarehouseConfig::Sqlite { .. } => Encoding::Cells,
             WarehouseConfig::Bigquery(_) => Encoding::Proto(Vec::new()),
         };
-        Layout { table: self.warehouse.table_name(table), columns: Vec::new(), encoding }
+        Layout { table: table_name(self.warehouse, table), columns: Vec::new(), encoding }
     }
 
     /// The columns of a tier's table: as it is, or as it will be made.
@@ -135,7 +135,7 @@ impl Planner<'_> {
         if config.create == Create::Never {
             let what = format!(
                 "table {} does not exist: make it, or let it be made with create = \"if_needed\"",
-                self.warehouse.table_name(&config.table)
+                table_name(self.warehouse, &config.table)
             );
             self.refuse(format!("{tier}.table"), what);
             return None;
@@ -159,7 +159,7 @@ impl Planner<'_> {
             cluster_by: config.cluster_by.clone(),
             description: config.description.clone(),
         };
-        if let Err(what) = self.warehouse.create_statement(&new) {
+        if let Err(what) = create_statement(self.warehouse, &new) {
             self.refuse(format!("{tier}.table"), what);
         }
         self.new.push(new);
@@ -344,7 +344,7 @@ impl Planner<'_> {
             }
         }
         for missing in host.keys().filter(|name| !table.iter().any(|c| c.name.eq_ignore_ascii_case(name))) {
-            let what = format!("table {} has no such column", self.warehouse.table_name(silver));
+            let what = format!("table {} has no such column", table_name(self.warehouse, silver));
             self.refuse(key_path(&["silver", "host_columns", missing]), what);
         }
     }

@@ -20,7 +20,7 @@ pub use columns::{HostColumn, HostTableColumn, PLAIN, Source, bronze_columns, qu
 pub use contract::{StreamRows, Warehouse};
 pub use layout::{Encoding, Layout};
 pub use limit::Limit;
-pub use open::{LiveTables, inspect, open, quarantine};
+pub use open::{LiveTables, create_statement, inspect, open, quarantine, table_name};
 pub use rows::RowSet;
 pub use sqlite::Sqlite;
 

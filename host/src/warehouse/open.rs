@@ -1,7 +1,7 @@
 //! The warehouse that a pipeline file names.
 
 use super::events::{EventsError, StoredEvents};
-use super::{BigQuery, Sqlite, TableColumn, Warehouse, WarehouseError, bigquery, sqlite};
+use super::{BigQuery, NewTable, Sqlite, TableColumn, Warehouse, WarehouseError, bigquery, sqlite};
 use crate::config::WarehouseConfig;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,5 +38,24 @@ pub fn inspect(config: &WarehouseConfig, tables: &[&str]) -> Result<LiveTables, 
             Ok(tables.iter().filter_map(|name| Some(((*name).to_owned(), of(name)?))).collect())
         }
         WarehouseConfig::Bigquery(config) => bigquery::inspect(config, tables),
+    }
+}
+
+/// A table's name as the warehouse has it: the last part in SQLite, all three in BigQuery.
+pub fn table_name(config: &WarehouseConfig, table: &str) -> String {
+    match config {
+        WarehouseConfig::Sqlite { .. } => sqlite::table_name(table).to_owned(),
+        WarehouseConfig::Bigquery(config) if table.split('.').count() < 3 => format!("{}.{table}", config.project),
+        WarehouseConfig::Bigquery(_) => table.to_owned(),
+    }
+}
+
+/// The statement that makes a table, or why there is none.
+pub fn create_statement(config: &WarehouseConfig, table: &NewTable) -> Result<String, String> {
+    match config {
+        WarehouseConfig::Sqlite { .. } => Ok(sqlite::create_statement(table)),
+        WarehouseConfig::Bigquery(config) => {
+            bigquery::create_statement(table, &config.project).map_err(|error| error.text)
+        }
     }
 }

@@ -240,7 +240,7 @@ async fn quarantine_rows_are_resolved_once(place: &Place) {
         Resolved { event: 0, id, message_id: message_id.into(), digest: digest.into(), version: None }
     };
     let resolution = |by: &str, rows| {
-        let table = place.config().table_name(&table);
+        let table = warehouse::table_name(&place.config(), &table);
         Arc::new(Resolution { table, pipeline: "p".into(), at: 1_700_000_000_123_456, by: by.into(), rows })
     };
     let both = || vec![found("m1", Some("2023-11-14T22:13:20.000000Z"), "d1"), found("m2", None, "d2")];

@@ -5,8 +5,9 @@ use crate::config::DedupBy;
 use crate::event::Event;
 use crate::ledger::{Key, Ledger, LedgerError};
 use crate::pipeline::deliver::Delivery;
-use crate::pipeline::facts::{Admitted, Compared, Mark};
+use crate::pipeline::facts::{Admitted, Mark};
 use crate::pipeline::keys;
+use crate::pipeline::keys::Compared;
 use crate::source::Batch;
 use std::sync::Arc;
 

@@ -134,11 +134,11 @@ pub struct Replay {
 impl Replay {
     /// Opens the quarantine and refuses what cannot be replayed. Rows that come later than its beginning are not taken.
     pub async fn open(quarantine: Quarantine, wanted: Wanted, dry_run: bool) -> Result<Self, ReplayError> {
-        let Quarantine { warehouse, table: name, pipeline, batch } = quarantine;
+        let Quarantine { warehouse: config, table: name, pipeline, batch } = quarantine;
         let Wanted { filter, by, begun } = wanted;
         let filter = Filter { resolved: false, ..filter };
         blocking(move || {
-            let table = warehouse::quarantine(&warehouse, &name, &pipeline)?;
+            let table = warehouse::quarantine(&config, &name, &pipeline)?;
             if let Some(problem) = table.not_replayable() {
                 return Err(ReplayError::NotReplayable(problem));
             }
@@ -152,7 +152,7 @@ impl Replay {
                 },
             };
             let page = Page { after, until, rows: batch.max_events, bytes: batch.max_bytes };
-            let name = warehouse.table_name(&name);
+            let name = warehouse::table_name(&config, &name);
             Ok(Self { table: Arc::new(Mutex::new(table)), name, pipeline, filter, by, page, report })
         })
         .await

@@ -1,7 +1,7 @@
 //! Connections to Pub/Sub.
 
+use super::holding::Share;
 use super::look::{Found, Unfit};
-use super::waiting::Share;
 use crate::config::PubsubConfig;
 use google_cloud_gax::options::RequestOptionsBuilder as _;
 use google_cloud_gax::retry_policy::NeverRetry;

@@ -1,7 +1,7 @@
 //! Our hold on messages, and letting go of them.
 
+use super::holding::Holding;
 use super::messages::{Messages, count};
-use super::waiting::Holding;
 use crate::time::Micros;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;

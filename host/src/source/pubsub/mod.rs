@@ -21,6 +21,7 @@
 
 mod client;
 mod given;
+mod holding;
 mod lease;
 mod look;
 mod merge;

@@ -6,12 +6,13 @@
 
 use super::client::Client;
 use super::given::Given;
+use super::holding::Share;
 use super::lease::Lease;
 use super::look::{Found, Unfit};
 use super::message::event;
 use super::messages::{Messages, count};
 use super::trouble::Trouble;
-use super::waiting::{Share, TOGETHER, TOGETHER_BYTES, Waiting};
+use super::waiting::{TOGETHER, TOGETHER_BYTES, Waiting};
 use crate::config::PubsubConfig;
 use crate::event::Event;
 use crate::pace::Pace;

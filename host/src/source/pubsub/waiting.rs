@@ -5,58 +5,16 @@
 //! stream's share of what a worker may hold. Pub/Sub sends no more than that; where it does all the same (the emulator knows
 //! no flow control, and a stream that is opened again may be sent another share), memory stays bounded.
 
+use super::holding::{Holding, Share};
 use super::lease::Lease;
-use super::look::Found;
-use crate::config::PubsubConfig;
 use crate::event::Event;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Messages that are handed on together, if so many have come.
 pub(super) const TOGETHER: usize = 256;
 /// Bytes that are handed on together: a message may have ten million.
 pub(super) const TOGETHER_BYTES: usize = 1 << 20;
-
-/// What of one stream may be held, of what a worker may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Share {
-    pub messages: usize,
-    pub bytes: usize,
-}
-
-impl Share {
-    /// Of one of the streams of a subscription.
-    pub fn of(config: &PubsubConfig, found: &Found) -> Self {
-        let share = |most: usize| most.div_ceil(found.streams(config));
-        Self { messages: share(config.max_outstanding_messages), bytes: share(config.max_outstanding_bytes) }
-    }
-}
-
-/// What of one stream is held, wherever it is by now.
-#[derive(Debug, Default)]
-pub(super) struct Holding {
-    messages: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-impl Holding {
-    /// One more is held.
-    pub fn take(&self, bytes: usize) {
-        self.messages.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// It is held no longer.
-    pub fn let_go(&self, bytes: usize) {
-        self.messages.fetch_sub(1, Ordering::Relaxed);
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn reaches(&self, share: Share) -> bool {
-        self.messages.load(Ordering::Relaxed) >= share.messages || self.bytes.load(Ordering::Relaxed) >= share.bytes
-    }
-}
 
 /// Messages that wait, in the order they came in.
 pub(super) struct Waiting {

@@ -4,7 +4,7 @@ use super::super::WarehouseError;
 use super::live::LiveTable;
 use super::name::TableName;
 use super::storage::escape;
-use super::tokens::Tokens;
+use super::tokens::{Tokens, chain};
 use crate::config::BigqueryConfig;
 use gcp_bigquery_client::Client;
 use gcp_bigquery_client::auth::Authenticator as _;
@@ -231,12 +231,6 @@ fn refusal(error: &NestedResponseError) -> Failure {
         || busy.iter().any(|words| said.contains(words));
     let text = format!("{} ({})", error.message, error.code);
     Failure { text, retryable, status: Some(error.code) }
-}
-
-/// An error with its causes, which the outermost does not name.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]

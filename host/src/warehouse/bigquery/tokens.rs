@@ -1,7 +1,6 @@
 //! Who we are in each request: one place for both interfaces.
 
 use super::super::WarehouseError;
-use super::rest::chain;
 use crate::google::credentials::Identity;
 use futures::future::BoxFuture;
 use gcp_bigquery_client::auth::Authenticator;
@@ -74,6 +73,12 @@ impl Authenticator for Tokens {
         });
         token
     }
+}
+
+/// An error with its causes, which the outermost does not name.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 #[cfg(test)]
