@@ -68,7 +68,7 @@ pub(super) fn run(args: &RunArgs) -> Ended {
         Ok(runtime) => runtime,
         Err(error) => return Ended::Broken(anyhow!("cannot start: {error}")),
     };
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let stop = Stop::default();
         if let Err(error) = stop_on_signals(stop.clone()) {
             return Ended::Broken(anyhow!("cannot listen for signals: {error}"));
@@ -100,7 +100,10 @@ pub(super) fn run(args: &RunArgs) -> Ended {
         let results =
             results.map(|run| run.unwrap_or_else(|error| Err(RunError::Thread(std::io::Error::other(error)))));
         finish(args, &configs, results.collect())
-    })
+    });
+    // A look at a table that does not answer is nothing to wait for.
+    runtime.shutdown_background();
+    ended
 }
 
 /// A name that a second pipeline has, too.

@@ -54,6 +54,9 @@ pub struct Ledger {
     _lock: Lock,
 }
 
+/// The entry of `meta` that a run leaves which has begun.
+const BEGUN: &str = "begun";
+
 /// The stream rows of a target are bound to.
 #[derive(Debug, Clone)]
 pub struct Stream {
@@ -95,7 +98,7 @@ impl Ledger {
             .query_map([], |row| row.get(0))?
             .collect::<Result<BTreeSet<Seq>, _>>()?;
         let resolutions = outbox::resolutions(&connection)?;
-        let is_new = next_seq == 1 && streams.is_empty();
+        let is_new = next_seq == 1 && streams.is_empty() && schema::meta(&connection, BEGUN)?.is_none();
         Ok(Self {
             connection,
             directory: directory.to_owned(),
@@ -117,9 +120,16 @@ impl Ledger {
         &self.directory
     }
 
-    /// Whether nothing was ever committed to it.
+    /// Whether no run ever began with it.
     pub fn is_new(&self) -> bool {
         self.is_new
+    }
+
+    /// A run begins: what is in the tables by now is known not to be of this ledger. Later starts need not be told.
+    pub fn begin(&mut self) -> Result<(), LedgerError> {
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?1, 'yes')", [BEGUN])?;
+        self.is_new = false;
+        Ok(())
     }
 
     /// A name for a new stream: unique, since it carries the ledger's random id and a number that counts up.

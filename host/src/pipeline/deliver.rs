@@ -229,7 +229,11 @@ impl Delivery {
                     }
                 }
                 Some((entry, error)) => {
+                    if let AppendError::Replaced(_) = error {
+                        self.distrust(entry.tier).await?;
+                    }
                     let advice = match &error {
+                        AppendError::Replaced(_) => LOOKED_FOR,
                         AppendError::StreamGone(_) if self.warehouse.stream_lifetime().is_some() => LOOKED_FOR,
                         // Here the ledger itself is in doubt.
                         AppendError::OutOfRange { .. } | AppendError::StreamGone(_) => "",

@@ -134,7 +134,7 @@ impl Planner<'_> {
         }
         if config.create == Create::Never {
             let what = format!(
-                "table {} does not exist: make it, or let it be made with create = \"if_needed\"",
+                "table {} does not exist: make it, by `preflight provision` or by hand, or let it be made with create = \"if_needed\"",
                 table_name(self.warehouse, &config.table)
             );
             self.refuse(format!("{tier}.table"), what);
@@ -188,6 +188,10 @@ impl Planner<'_> {
                 }
                 continue;
             };
+            if column.holds.is_empty() && column.nullable && !ours.required {
+                // Such as an array: it stays empty.
+                continue;
+            }
             self.fits(&key, column, ours.host.kind(), "the host");
             if column.limit.is_some() {
                 let what = "which what the host writes may break: declare it without a limit";

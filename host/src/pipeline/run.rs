@@ -26,7 +26,7 @@ use crate::source::{self, Leases, Settings};
 use crate::stop::Stop;
 use crate::telemetry::status::{State, Status};
 use crate::telemetry::tally::Tally;
-use crate::warehouse::{self, Warehouse};
+use crate::warehouse::{self, LiveTables, Warehouse, WarehouseError};
 use futures::future::{Fuse, FusedFuture as _};
 use futures::stream::FuturesOrdered;
 use futures::{FutureExt as _, StreamExt};
@@ -35,7 +35,7 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 /// Micro-batches that are judged at the same time.
 const JUDGING: usize = 3;
@@ -94,16 +94,17 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
     let dedup = Dedup::of(config);
     let patience = Patience::new(config.warehouse.give_up_after(), &options.metrics, &options.status);
     let patience = patience.halting(dedup.running_time());
-    let live = match retrying(&patience, async || inspect(config)).await {
+    let config_of_looks = Arc::new(config.clone());
+    let live = match retrying(&patience, || look(&config_of_looks)).await {
         // Another program holds it: that is no mistake in the pipeline file.
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
-    source_exists(config)?;
+    tokio::task::spawn_blocking(move || source_exists(&config_of_looks)).await.map_err(thread)??;
     let (Prepared { sandbox, rules, plan, new_tables, .. }, begun) = begin(config, &live)?;
     let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
     let identity = warehouse.identity();
-    let ledger = retrying(&patience, async || {
+    let mut ledger = retrying(&patience, async || {
         let mut ledger = Ledger::open(&config.ledger, &config.name, identity)?;
         ledger.keep_keys(dedup.retention())?;
         Ok::<_, LedgerError>(ledger)
@@ -112,6 +113,7 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
     if ledger.is_new() && !options.new_ledger {
         refuse_old_rows(config, &ledger, warehouse.as_ref(), &patience).await?;
     }
+    ledger.begin()?;
     for table in new_tables {
         retrying(&patience, || warehouse.create_table(table.clone())).await?;
     }
@@ -146,6 +148,17 @@ fn requests(config: &Config, serving: &Serving, delivery: &Delivery, dedup: &Ded
         clock: Arc::clone(&options.clock),
     };
     server.start(options.stop.clone())
+}
+
+/// Looks at the tables on a thread that nobody has to wait for: BigQuery may be silent for long.
+async fn look(config: &Arc<Config>) -> Result<LiveTables, WarehouseError> {
+    let config = Arc::clone(config);
+    let looked = tokio::task::spawn_blocking(move || inspect(&config)).await;
+    looked.unwrap_or_else(|error| Err(WarehouseError { text: error.to_string(), retryable: false }))
+}
+
+fn thread(error: JoinError) -> RunError {
+    RunError::Thread(io::Error::other(error))
 }
 
 /// Rows that no ledger accounts for would be doubled by reading the source again.
@@ -241,7 +254,7 @@ async fn drive(
     } else {
         tokio::select! {
             biased;
-            delivered = &mut delivering => delivered.map_err(|error| RunError::Thread(io::Error::other(error)))?.map_err(RunError::from),
+            delivered = &mut delivering => delivered.map_err(thread)?.map_err(RunError::from),
             given_up = &mut drained => Err(given_up),
             // What ends the run is not to be told only when the warehouse is back. The next run sends the rest.
             () = tokio::time::sleep(drain_timeout), if failed => Ok(()),

@@ -32,7 +32,8 @@ impl Layout {
     pub fn add(&mut self, column: &TableColumn) {
         self.columns.push(column.name.clone());
         if let Encoding::Proto(kinds) = &mut self.encoding {
-            kinds.push(*column.holds.first().expect("a column that is written holds something"));
+            // A column that holds nothing we write is refused, and the layout with it.
+            kinds.push(column.holds.first().copied().unwrap_or(ColumnType::Text));
         }
     }
 

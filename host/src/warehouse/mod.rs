@@ -159,6 +159,9 @@ pub enum AppendError {
         /// The entry's offset.
         offset: u64,
     },
+    /// The table was missing meanwhile: what is there by the stream's count may have been in the table before it.
+    #[error("the table of stream {0} was missing, and may be another by now")]
+    Replaced(String),
     /// Trying again may help.
     #[error("{0}")]
     Retryable(String),

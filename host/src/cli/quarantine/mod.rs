@@ -100,7 +100,7 @@ struct FilterArgs {
     #[arg(long, value_name = "TIME", value_parser = time)]
     to: Option<Micros>,
     /// These rows, by their ids
-    #[arg(long = "id", value_name = "ID", num_args = 1.., value_delimiter = ',')]
+    #[arg(long = "id", value_name = "ID", num_args = 1.., value_delimiter = ',', allow_negative_numbers = true)]
     ids: Vec<RowId>,
 }
 

@@ -15,6 +15,7 @@ pub(super) struct ShowArgs {
     #[command(flatten)]
     whose: Whose,
     /// The row's id, as `quarantine list` shows it
+    #[arg(allow_negative_numbers = true)]
     id: RowId,
     /// Write the payload's bytes to standard output, and nothing else
     #[arg(long, conflicts_with = "json")]

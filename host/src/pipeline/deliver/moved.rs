@@ -26,7 +26,7 @@ impl Delivery {
             if self.ledger.retrying(&self.patience, move |ledger| ledger.is_distrusted(tier)).await? {
                 tracing::warn!(
                     tier = tier.as_str(),
-                    "another worker wrote to the stream; looking for what is there of ours"
+                    "another worker wrote to the stream, or its table is another; looking for what is there of ours"
                 );
                 self.move_stream(tier).await?;
             }

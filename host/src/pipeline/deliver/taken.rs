@@ -5,8 +5,8 @@
 //! lose ours.
 
 use super::{DeliverError, Delivery, LOOKED_FOR};
-use crate::ledger::Seq;
-use crate::warehouse::{AppendError, Appended, Entry};
+use crate::ledger::{LedgerError, Seq};
+use crate::warehouse::{AppendError, Appended, Entry, Tier};
 
 impl Delivery {
     /// Fails if the first send of a commit of this process found rows at its offset. The ledger remembers that before: the
@@ -25,9 +25,14 @@ impl Delivery {
             return Ok(());
         }
         for tier in taken.iter().map(|entry| entry.tier) {
-            self.ledger.retrying(&self.patience, move |ledger| ledger.distrust_stream(tier)).await?;
+            self.distrust(tier).await?;
         }
         let error = AppendError::Taken { stream: first.stream.clone(), offset: first.first_offset };
         Err(DeliverError::Append { tier: first.tier, error, advice: LOOKED_FOR })
+    }
+
+    /// The offsets of a target's stream do not say what of ours is in the table: the next start looks.
+    pub(super) async fn distrust(&self, tier: Tier) -> Result<(), LedgerError> {
+        self.ledger.retrying(&self.patience, move |ledger| ledger.distrust_stream(tier)).await
     }
 }

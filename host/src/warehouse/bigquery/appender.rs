@@ -15,9 +15,9 @@ use super::streams;
 use futures::future::join_all;
 use gcp_bigquery_client::google::cloud::bigquery::storage::v1::append_rows_response::Response;
 use gcp_bigquery_client::google::cloud::bigquery::storage::v1::{AppendRowsResponse, RowError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use tonic::Status;
 
@@ -28,6 +28,8 @@ type Slot = Arc<tokio::sync::Mutex<Option<Connection>>>;
 pub(super) struct Appender {
     storage: Storage,
     slots: Mutex<BTreeMap<String, Slot>>,
+    /// Streams that are there and whose table was said to be missing, since when nothing was written to them.
+    missed: Mutex<BTreeSet<String>>,
     schema_changes: watch::Sender<u64>,
 }
 
@@ -49,7 +51,7 @@ impl From<Status> for Problem {
 
 impl Appender {
     pub(super) fn new(storage: Storage) -> Self {
-        Self { storage, slots: Mutex::default(), schema_changes: watch::Sender::new(0) }
+        Self { storage, slots: Mutex::default(), missed: Mutex::default(), schema_changes: watch::Sender::new(0) }
     }
 
     /// Counts the schema changes that answers told of.
@@ -135,7 +137,16 @@ impl Appender {
             }
         }
         *slot = connection;
-        Ok(if there { Appended::AlreadyThere } else { Appended::Written })
+        match (there, self.missed().remove(&entry.stream)) {
+            // Counted, perhaps, when there was another table, or none.
+            (true, true) => Err(AppendError::Replaced(entry.stream.clone())),
+            (true, false) => Ok(Appended::AlreadyThere),
+            (false, _) => Ok(Appended::Written),
+        }
+    }
+
+    fn missed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends some requests of an entry on a connection. Fails with the first that is not there afterwards, and why. Sets
@@ -183,9 +194,15 @@ impl Appender {
             // A stream of a table that was made just now is not known everywhere at once.
             Meaning::NotFound => match streams::rows(&self.storage, &entry.stream).await {
                 Ok(StreamRows::Missing) => {}
-                Ok(_) => return AppendError::Retryable(format!("table {table}: not there yet: {}", cause.text())),
+                Ok(_) => {
+                    self.missed().insert(entry.stream.clone());
+                    return AppendError::Retryable(format!("table {table}: not there yet: {}", cause.text()));
+                }
                 Err(error) => return AppendError::Retryable(error.text),
             },
+            Meaning::NoTable => {
+                self.missed().insert(entry.stream.clone());
+            }
             _ => {}
         }
         cause.of_append(table, &entry.stream, offset).expect("a request that is there is no problem")
