@@ -305,7 +305,7 @@ fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) 
     let shown = Value::Timestamp(at).to_json();
     Err(sink(
         "partition_range",
-        format!("`{column}` is {shown}: the table takes 10 years back to 1 year ahead of the time it was received"),
+        format!("`{column}` is {shown}: the table takes 3650 days back to 365 days ahead of the time it was received"),
     ))
 }
 

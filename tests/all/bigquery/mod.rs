@@ -4,3 +4,4 @@ mod emulator;
 mod fake;
 mod hostile;
 mod quarantine;
+mod replaced;

@@ -47,8 +47,14 @@ fn what_no_rule_served_reaches_silver_once_a_rule_serves_it() {
 
     let bad = pipeline.quarantine("list", &["--json", "--stage", "PARSE_JSON"]).expect(0).json();
     let id = bad["newest"][0]["id"].as_i64().unwrap_or_else(|| panic!("{bad}")).to_string();
-    let shown = pipeline.quarantine("show", &["--json", "--", &id]).expect(0).json();
+    let shown = pipeline.quarantine("show", &["--json", &id]).expect(0).json();
     assert_eq!((&shown["payload"], &shown["attributes"]["source"]), (&"no json".into(), &"web".into()), "{shown}");
+
+    // Ids are fingerprints here, and may be negative.
+    let none = pipeline.quarantine("show", &["-17"]).expect(2);
+    assert!(none.stderr.contains("-17") && !none.stderr.contains("unexpected argument"), "{}", none.stderr);
+    let replay = ["--dry-run", "--json", "--id", "-17", &id];
+    assert_eq!(pipeline.quarantine("replay", &replay).expect(0).json()["selected"], 1);
 
     let rule = paths::rule("offvia-booking-v2");
     let pipeline = pipeline.set(format!("rules.components.\"2\"={}", rule.display())).set("batch.max_events=10");

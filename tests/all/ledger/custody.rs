@@ -139,6 +139,18 @@ fn a_new_ledger_over_rows_is_taken_only_when_asked_for() {
     assert_eq!(tables::count(&pipeline.database(), "raw_bookings"), 20, "on top, as the option says");
 }
 
+/// Also where nothing was committed meanwhile.
+#[test]
+fn a_run_that_began_on_a_new_ledger_needs_to_be_told_only_once() {
+    let pipeline = pipeline(10);
+    pipeline.run().expect(0);
+    fs::remove_dir_all(pipeline.ledger()).unwrap();
+    pipeline.write_input("");
+    let output = pipeline.command("run").args(["--json", "--new-ledger"]).output().unwrap();
+    assert_eq!(Ended::from_output(output).expect(0).json()["events"], 0);
+    pipeline.run().expect(0);
+}
+
 #[test]
 fn a_database_from_a_backup_is_noticed() {
     let pipeline = pipeline(100);

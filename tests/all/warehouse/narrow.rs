@@ -75,3 +75,21 @@ fn what_a_new_table_cannot_be_is_refused_before_it_is_made() {
     assert!(text.contains("silver.table") && text.contains("cannot be partitioned by `booking_id`"), "{text}");
     assert!(text.contains("quarantine.table") && text.contains("cannot be clustered by `nowhere`"), "{text}");
 }
+
+/// An array where a row has a value is refused; one of the columns that a table may lack stays empty.
+#[test]
+fn a_column_that_is_an_array_is_refused_or_left_alone() {
+    let place = Place::fake();
+    let fake = fake(&place);
+    fake.create_table(&SILVER.replace("currency STRING NOT NULL", "currency ARRAY<STRING>"));
+    fake.create_table(
+        "CREATE TABLE offvia_quarantine.poisoned_events (raw_payload STRING NOT NULL, error_reason STRING NOT NULL, \
+         error_stage STRING NOT NULL, attributes ARRAY<STRING>)",
+    );
+    let text = pipeline(fake, "").check().expect(2).stderr;
+    assert!(text.contains("`currency`") && text.contains("ARRAY<STRING>"), "{text}");
+    fake.drop_table("offvia_silver.fact_bookings");
+    fake.create_table(SILVER);
+    let report = pipeline(fake, "no json\n").run().expect(0).json();
+    assert_eq!(report["quarantine"], 1, "{report}");
+}

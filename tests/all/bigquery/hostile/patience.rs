@@ -5,6 +5,7 @@ use preflight_tests::bigquery::Fake;
 use preflight_tests::bigquery::fake::{Call, Ending, Fault, Refusal, api::storage_error::StorageErrorCode};
 use preflight_tests::bigquery::offvia::{BRONZE, SILVER};
 use preflight_tests::{Running, bookings, http};
+use std::time::Duration;
 use tonic::Code;
 
 /// How much of its memory a process has had at once, bytes.
@@ -91,4 +92,27 @@ fn other_calls_are_repeated_too() {
         assert_eq!(fake.content(|content| content.hits(rule)), 2, "{call:?}: {fault:?}");
         expect_exact(&fake, EVENTS, &format!("{call:?}: {fault:?}"));
     }
+}
+
+/// Neither while it writes nor while it starts.
+#[test]
+fn a_bigquery_that_is_silent_keeps_no_worker_from_stopping() {
+    // A request is waited for three times as long.
+    const PROMPTLY: Duration = Duration::from_secs(20);
+    let fake = Fake::start();
+    let writing = fake.when(Call::Append).table(SILVER).always(Fault::Before(Ending::Hang));
+    let pipeline =
+        fake.offvia(bookings::lines(EVENTS)).set("run.drain_timeout=1 s").set("warehouse.bigquery.request_timeout=1 m");
+    let (run, _stdin) = Running::start_for(&pipeline, PROMPTLY);
+    fake.wait_until("an append", |content| content.hits(writing) >= 1);
+    let stopped = run.stop().expect(1);
+    assert!(stopped.stderr.contains("was not finished within 1s"), "{}", stopped.stderr);
+    fake.lift(writing);
+    let looking = fake.when(Call::Table).always(Fault::Before(Ending::Hang));
+    let (run, _stdin) = Running::start_for(&pipeline, PROMPTLY);
+    fake.wait_until("a look", |content| content.hits(looking) >= 1);
+    run.stop().expect(0);
+    fake.lift(looking);
+    pipeline.run().expect(0);
+    expect_exact(&fake, EVENTS, "stopped while BigQuery was silent");
 }
