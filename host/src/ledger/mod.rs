@@ -127,8 +127,10 @@ impl Ledger {
 
     /// A run begins: what is in the tables by now is known not to be of this ledger. Later starts need not be told.
     pub fn begin(&mut self) -> Result<(), LedgerError> {
-        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?1, 'yes')", [BEGUN])?;
-        self.is_new = false;
+        if self.is_new {
+            self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?1, 'yes')", [BEGUN])?;
+            self.is_new = false;
+        }
         Ok(())
     }
 

@@ -94,13 +94,13 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
     let dedup = Dedup::of(config);
     let patience = Patience::new(config.warehouse.give_up_after(), &options.metrics, &options.status);
     let patience = patience.halting(dedup.running_time());
-    let config_of_looks = Arc::new(config.clone());
-    let live = match retrying(&patience, || look(&config_of_looks)).await {
+    let looked_at = Arc::new(config.clone());
+    let live = match retrying(&patience, || look(&looked_at)).await {
         // Another program holds it: that is no mistake in the pipeline file.
         Err(error) if error.retryable => return Err(error.into()),
         live => live,
     };
-    tokio::task::spawn_blocking(move || source_exists(&config_of_looks)).await.map_err(thread)??;
+    tokio::task::spawn_blocking(move || source_exists(&looked_at)).await.map_err(thread)??;
     let (Prepared { sandbox, rules, plan, new_tables, .. }, begun) = begin(config, &live)?;
     let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
     let identity = warehouse.identity();
