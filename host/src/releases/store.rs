@@ -93,14 +93,18 @@ impl RuleStore {
     pub fn releases(&self) -> Result<Releases, StoreError> {
         let path = self.releases_path();
         let damaged = |what| StoreError::Damaged { path: path.clone(), what };
-        let Some(text) = self.if_there(&path)? else {
+        let text = match self.if_there(&path)? {
+            Some(text) => text,
             // Not so where the history cannot be read either: then this is told by whoever needs the history.
-            return match self.history().unwrap_or_default().into_iter().map(|record| record.revision).max() {
-                None | Some(0) => Ok(Releases::default()),
-                Some(newest) => Err(damaged(format!(
-                    "it is gone, and the history has revision {newest}: put the file back; to begin anew, move the history away too"
-                ))),
-            };
+            None => match self.history().unwrap_or_default().into_iter().map(|record| record.revision).max() {
+                None | Some(0) => return Ok(Releases::default()),
+                // The first change may have been made since it was looked for.
+                Some(newest) => self.if_there(&path)?.ok_or_else(|| {
+                    damaged(format!(
+                        "it is gone, and the history has revision {newest}: put the file back; to begin anew, move the history away too"
+                    ))
+                })?,
+            },
         };
         let text = String::from_utf8(text).map_err(|error| damaged(error.to_string()))?;
         let releases: Releases = toml::from_str(&text).map_err(|error| damaged(error.to_string()))?;
