@@ -23,7 +23,7 @@ fn play() -> Result<()> {
     title("A project on this machine");
     // They end with this process, whatever becomes of it.
     let (bigquery, pubsub) = (bigquery::Emulator::start(), pubsub::Emulator::start());
-    let settings = Settings { directory, bigquery: &bigquery, pubsub: &pubsub, bookings: 20_000, tell };
+    let settings = Settings { directory, bigquery: &bigquery, pubsub: &pubsub, bookings: 2_000, tell };
     let mut cloud = Cloud::begin(settings)?;
     title("Datasets, tables, topics, subscriptions");
     cloud.provision()?;
