@@ -63,11 +63,16 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let mut requests = requests(config, &serving, &delivery, &dedup, options);
     let mut drained = pin!(drained(options.stop.clone(), config.drain_timeout).fuse());
     let driven = drive(source, &serving, &delivery, &dedup, drained.as_mut(), config.drain_timeout, options).await;
-    let requested = tokio::select! {
-        biased;
-        requested = requests.end(), if !drained.is_terminated() => requested.map_err(RunError::from),
-        given_up = &mut drained, if !drained.is_terminated() => Err(given_up),
-        () = tokio::time::sleep(config.drain_timeout), if driven.is_err() => Ok(()),
+    // Where the time is over already, nothing is waited for.
+    let requested = if drained.is_terminated() {
+        Ok(())
+    } else {
+        tokio::select! {
+            biased;
+            requested = requests.end() => requested.map_err(RunError::from),
+            given_up = &mut drained => Err(given_up),
+            () = tokio::time::sleep(config.drain_timeout), if driven.is_err() => Ok(()),
+        }
     };
     requests.abort();
     serving.finish().await;
