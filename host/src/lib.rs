@@ -7,7 +7,7 @@
 //! events    verdicts  rows        durable   append at an offset
 //! ```
 //!
-//! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`], [`running_time`] ← [`rules`], [`source`], [`ledger`],
+//! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`], [`running_time`] ← [`window`], [`rules`], [`source`], [`ledger`],
 //! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`diff`], [`admin`] ← [`provision`] ← [`cli`]. Only
 //! [`rules`] names wasmtime; only [`google`], [`source::pubsub`], [`warehouse::bigquery`] and [`provision`] name crates of
 //! Google's services.
@@ -36,6 +36,7 @@ pub mod telemetry;
 pub mod time;
 pub mod verdict;
 pub mod warehouse;
+pub mod window;
 
 /// The version and the commit it was built from.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PREFLIGHT_COMMIT"), ")");
