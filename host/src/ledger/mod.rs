@@ -152,6 +152,11 @@ impl Ledger {
         self.streams.get(&tier)
     }
 
+    /// The targets that have an open stream.
+    pub fn tiers(&self) -> Vec<Tier> {
+        self.streams.keys().copied().collect()
+    }
+
     /// Records a stream that was made in the warehouse, before anything is bound to it.
     pub fn open_stream(&mut self, tier: Tier, name: &str, layout: Arc<Layout>) -> Result<(), LedgerError> {
         outbox::insert_stream(&self.connection, tier, name, &layout)?;

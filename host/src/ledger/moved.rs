@@ -147,6 +147,31 @@ mod tests {
     }
 
     #[test]
+    fn targets_that_only_the_ledger_knows_come_back_and_others_are_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });
+        let open = || Ledger::open(directory.path(), "p", "w");
+        let mut ledger = open().unwrap();
+        let tiers = ["silver", "late", "panes:per_minute"].map(|name| name.parse::<Tier>().unwrap());
+        for tier in tiers {
+            let name = ledger.new_stream_name(tier).unwrap();
+            ledger.open_stream(tier, &name, Arc::clone(&layout)).unwrap();
+        }
+        commit(&mut ledger, &layout, &tiers.map(|tier| (tier, 2)));
+        drop(ledger);
+        let ledger = open().unwrap();
+        assert_eq!(ledger.tiers(), tiers);
+        assert_eq!(ledger.entries(1).unwrap().iter().map(|entry| entry.tier).collect::<Vec<_>>(), tiers);
+        let name = format!("panes:per_minute-{}-3", ledger.id());
+        assert_eq!(ledger.stream(tiers[2]).unwrap().name, name);
+        assert!(!ledger.is_younger(&name).unwrap() && ledger.is_younger(&name.replace("-3", "-4")).unwrap());
+        ledger.connection.execute("UPDATE streams SET tier = 'gold' WHERE tier = 'late'", []).unwrap();
+        drop(ledger);
+        let error = open().err().unwrap().to_string();
+        assert!(error.contains("it names a target \"gold\""), "{error}");
+    }
+
+    #[test]
     fn nothing_written_moves_everything() {
         let directory = tempfile::tempdir().unwrap();
         let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });

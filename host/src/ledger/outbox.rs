@@ -262,10 +262,7 @@ fn layout(row: &Row<'_>, index: usize) -> Result<Arc<Layout>, LedgerError> {
 
 fn tier(row: &Row<'_>, index: usize) -> Result<Tier, LedgerError> {
     let name: String = row.get(index)?;
-    Tier::ALL
-        .into_iter()
-        .find(|tier| tier.as_str() == name)
-        .ok_or_else(|| LedgerError::Damaged(format!("it names a target {name:?}")))
+    name.parse().map_err(|_| LedgerError::Damaged(format!("it names a target {name:?}")))
 }
 
 fn unsigned(row: &Row<'_>, index: usize) -> Result<u64, LedgerError> {

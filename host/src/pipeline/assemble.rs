@@ -21,7 +21,7 @@ const PARTITION_AHEAD: Micros = 365 * DAY;
 /// Turns the outcomes of one part of a micro-batch into rows.
 pub struct Assembler<'a> {
     plan: &'a Plan,
-    /// The rows by tier, in the order of [`Tier::ALL`].
+    /// The rows by tier, in the order of [`Tier::JUDGED`].
     pub rows: [RowSet; 3],
     /// The counts.
     pub tally: Tally,
@@ -105,7 +105,7 @@ impl<'a> Assembler<'a> {
             Encoding::Proto(_) => self.plan.max_row,
         };
         let context = self.context(judged, attributes, None);
-        let rows = &mut self.rows[Tier::Bronze as usize];
+        let rows = &mut self.rows[Tier::Bronze.judged()];
         let Err(size) = host_row(rows, judged.index, limit, bronze, &context) else { return };
         let payload = &judged.event.payload;
         let kept = &payload[..payload.len().min(KEPT)];
@@ -117,14 +117,14 @@ impl<'a> Assembler<'a> {
             payload.len()
         );
         let context = Context { text: String::from_utf8_lossy(kept), bytes: kept, ..self.context(judged, "{}", None) };
-        host_row(&mut self.rows[Tier::Bronze as usize], judged.index, usize::MAX, bronze, &context).ok();
+        host_row(&mut self.rows[Tier::Bronze.judged()], judged.index, usize::MAX, bronze, &context).ok();
     }
 
     /// Adds the row of a rejected event.
     pub fn quarantine(&mut self, judged: Judged<'_>, attributes: &str, rejection: &Rejection) {
         let plan = self.plan;
         let context = self.context(judged, attributes, Some(rejection));
-        let rows = &mut self.rows[Tier::Quarantine as usize];
+        let rows = &mut self.rows[Tier::Quarantine.judged()];
         let Err(size) = host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context) else { return };
         let payload = &judged.event.payload;
         let kept = &payload[..payload.len().min(KEPT)];
@@ -135,7 +135,7 @@ impl<'a> Assembler<'a> {
             let cut = Rejection { reason, ..rejection.clone() };
             let context =
                 Context { text: String::from_utf8_lossy(kept), ..self.context(judged, attributes, Some(&cut)) };
-            let rows = &mut self.rows[Tier::Quarantine as usize];
+            let rows = &mut self.rows[Tier::Quarantine.judged()];
             if host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context).is_ok() {
                 return;
             }
@@ -156,7 +156,7 @@ impl<'a> Assembler<'a> {
         let size = context.size.filter(|_| !bare);
         let context = Context { text: String::from_utf8_lossy(kept), bytes: kept, size, ..context };
         // Nothing in this row grows with the input any more, so it has no limit.
-        host_row(&mut self.rows[Tier::Quarantine as usize], judged.index, usize::MAX, &plan.quarantine, &context).ok();
+        host_row(&mut self.rows[Tier::Quarantine.judged()], judged.index, usize::MAX, &plan.quarantine, &context).ok();
     }
 
     fn context<'c>(&self, judged: Judged<'c>, attributes: &'c str, rejection: Option<&'c Rejection>) -> Context<'c>
@@ -194,7 +194,7 @@ impl<'a> Assembler<'a> {
             Source::Null => ValueRef::Null,
         };
         table_takes(silver, value, judged.event.received_time)?;
-        let rows = &mut self.rows[Tier::Silver as usize];
+        let rows = &mut self.rows[Tier::Silver.judged()];
         rows.push(judged.index, self.plan.max_row, |bytes| silver.layout.encode(bytes, (0..sources.len()).map(value)))
             .map_err(|size| {
                 sink("row_too_large", format!("the row has {size} bytes, the limit is {}", self.plan.max_row))
@@ -354,7 +354,7 @@ mod tests {
             let mut assembler = Assembler::new(&plan);
             let judged = Judged { index: 0, event: &event, version: None, rule: None };
             assembler.add(judged, None, Ok(Verdict::Ignore("not of interest".into())));
-            assembler.rows[Tier::Bronze as usize].row(0).len()
+            assembler.rows[Tier::Bronze.judged()].row(0).len()
         };
         let proto = || Encoding::Proto(vec![ColumnType::Text]);
         assert!(size_of(proto(), KEPT) > KEPT && size_of(proto(), 2 * KEPT) < KEPT + 10);

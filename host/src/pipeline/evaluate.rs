@@ -130,7 +130,7 @@ impl Evaluators {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
             let Output { rows, frames, originals, mut tally, facts } = join(outputs)?;
             tally.add(&left_out);
-            let parts = Tier::ALL
+            let parts = Tier::JUDGED
                 .into_iter()
                 .zip(rows.into_iter().zip(frames))
                 .filter_map(|(tier, (rows, frames))| {
@@ -163,9 +163,11 @@ fn join(outputs: Vec<Result<Output, SandboxError>>) -> Result<Output, SandboxErr
     let mut all = outputs.next().unwrap_or_else(|| Ok(Output::default()))?;
     for output in outputs {
         let output = output?;
-        for tier in Tier::ALL {
-            all.rows[tier as usize].extend(&output.rows[tier as usize]);
-            all.frames[tier as usize].extend(&output.frames[tier as usize]);
+        for (all, rows) in all.rows.iter_mut().zip(&output.rows) {
+            all.extend(rows);
+        }
+        for (all, frames) in all.frames.iter_mut().zip(&output.frames) {
+            all.extend(frames);
         }
         all.originals.extend(&output.originals);
         all.tally.add(&output.tally);

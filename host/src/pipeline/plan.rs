@@ -68,6 +68,7 @@ impl Plan {
             Tier::Bronze => self.bronze.as_ref().map(|table| &table.layout),
             Tier::Silver => Some(&self.silver.layout),
             Tier::Quarantine => Some(&self.quarantine.layout),
+            Tier::Late | Tier::Panes(_) => None,
         }
     }
 }

@@ -14,6 +14,7 @@ mod open;
 mod rows;
 pub mod sqlite;
 mod stored;
+mod tier;
 
 pub use bigquery::BigQuery;
 pub use columns::{HostColumn, HostTableColumn, PLAIN, Source, bronze_columns, quarantine_columns, resolution_columns};
@@ -23,43 +24,10 @@ pub use limit::Limit;
 pub use open::{LiveTables, create_statement, inspect, open, quarantine, table_name};
 pub use rows::RowSet;
 pub use sqlite::Sqlite;
+pub use tier::{AggregateName, NoTier, Tier};
 
 use crate::row::Column;
-use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::sync::Arc;
-
-/// The three append targets of a pipeline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tier {
-    /// Raw events.
-    Bronze,
-    /// Accepted rows.
-    Silver,
-    /// Rejected events.
-    Quarantine,
-}
-
-impl Tier {
-    /// All, in the order they are written and shown.
-    pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Quarantine];
-
-    /// Its name in the ledger, in reports and in the pipeline file.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bronze => "bronze",
-            Self::Silver => "silver",
-            Self::Quarantine => "quarantine",
-        }
-    }
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
 
 /// A column of a live table.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -156,7 +156,7 @@ impl Settled {
                 match part.tier {
                     // The raw tier has what the producer sent, however often.
                     Tier::Bronze => decision == Decision::Redelivered,
-                    Tier::Silver | Tier::Quarantine => decision != Decision::Stays,
+                    _ => decision != Decision::Stays,
                 }
             };
             let rows = &part.rows;

@@ -22,7 +22,7 @@ impl Delivery {
     /// Sends what an earlier run promised, on its streams. What was bound to a stream that is gone is bound to another.
     pub(super) async fn send_again(&self) -> Result<(), DeliverError> {
         let mut sending = self.sending.lock().await;
-        for tier in Tier::ALL {
+        for tier in self.ledger.call(|ledger| Ok(ledger.tiers())).await? {
             if self.ledger.retrying(&self.patience, move |ledger| ledger.is_distrusted(tier)).await? {
                 tracing::warn!(
                     tier = tier.as_str(),
@@ -131,6 +131,8 @@ impl Plan {
             Tier::Bronze => Some("message_id"),
             Tier::Quarantine => Some("source_message_id"),
             Tier::Silver => self.silver.message_id.as_deref(),
+            // A pane is of many events, and an event may be late more than once.
+            Tier::Late | Tier::Panes(_) => None,
         }
     }
 }

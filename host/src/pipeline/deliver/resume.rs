@@ -18,7 +18,7 @@ impl Delivery {
         failpoint::pass(failpoint::UNDONE_SENT);
         // All of them before the first is finalized: what is found here leaves everything as it is.
         self.compare_open_streams().await?;
-        for tier in Tier::ALL {
+        for tier in self.ledger.call(|ledger| Ok(ledger.tiers())).await? {
             let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
             let Some(stream) = stream else { continue };
             self.finalize(tier, &stream).await?;

@@ -7,7 +7,6 @@ use crate::source::Progress;
 use crate::telemetry::tally::Tally;
 use crate::time::{Clock, Micros};
 use crate::warehouse::{Entry, Tier};
-use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use std::fmt;
@@ -35,7 +34,6 @@ struct Inner {
     commits_undelivered: Gauge,
     ledger_commit: Histogram,
     append: Histogram,
-    rows: [Counter; 3],
 }
 
 /// What is tried again.
@@ -66,11 +64,10 @@ impl Metrics {
     pub(super) fn new(pipeline: &str, clock: Arc<dyn Clock>, families: &Families) -> Self {
         let pipeline = Text::from(pipeline);
         let own = [(label::PIPELINE, pipeline.clone())];
-        let rows = Tier::ALL.map(|tier| {
-            let tier = (label::TIER, tier.as_str().into());
-            families.rows.get_or_create_owned(&[own[0].clone(), tier])
-        });
         // There from the start, so that an alert on them has something to look at.
+        for tier in Tier::JUDGED {
+            families.rows.get_or_create(&[own[0].clone(), (label::TIER, tier.as_str().into())]).inc_by(0);
+        }
         families.active_revision.get_or_create(&own).set(0);
         families.refused_revision.get_or_create(&own).set(0);
         families.guard_trips.get_or_create(&own).inc_by(0);
@@ -86,7 +83,6 @@ impl Metrics {
             commits_undelivered: families.commits_undelivered.get_or_create_owned(&own),
             ledger_commit: families.ledger_commit.get_or_create_owned(&own),
             append: families.append.get_or_create_owned(&own),
-            rows,
             families: families.clone(),
             pipeline,
         }))
@@ -140,7 +136,8 @@ impl Metrics {
     /// The warehouse has the rows of a commit.
     pub fn confirmed(&self, entries: &[Entry]) {
         for entry in entries {
-            self.0.rows[entry.tier as usize].inc_by(entry.rows.len() as u64);
+            let labels = [self.own(), (label::TIER, entry.tier.as_str().into())];
+            self.0.families.rows.get_or_create(&labels).inc_by(entry.rows.len() as u64);
         }
     }
 
