@@ -3,6 +3,7 @@
 //! `layers` lays overlays and `--set` over the file and remembers where each key came from; `raw` is the file as
 //! written, unknown keys refused; `validate` turns it into types that need no further checks.
 
+mod aggregates;
 mod dedup;
 mod google;
 mod layers;
@@ -12,6 +13,7 @@ mod raw;
 pub(crate) mod units;
 mod validate;
 
+pub use aggregates::{AggregateConfig, Follows, MeasureConfig, PANE_COLUMNS, WatermarkConfig, WriteMode};
 pub use dedup::{DedupBy, DedupConfig, OnConflict};
 pub use google::{BigqueryConfig, PubsubConfig};
 pub use layers::{Layers, key_path};
@@ -65,6 +67,14 @@ pub struct Config {
     pub silver: SilverConfig,
     /// Rejected events.
     pub quarantine: TierConfig,
+    /// How the watermark moves.
+    pub watermark: WatermarkConfig,
+    /// Values that are measured over windows of event time, by name.
+    pub aggregates: Vec<AggregateConfig>,
+    /// Events that came too late for a window; there whenever there are aggregates.
+    pub late_data: Option<TierConfig>,
+    /// Windows that are open at the same time, of all aggregates together; at least 1.
+    pub max_open_windows: u64,
     /// What `preflight provision` makes beside the tables.
     pub provision: ProvisionConfig,
 }

@@ -45,3 +45,9 @@ impl From<Problem> for ConfigError {
         Self(vec![problem])
     }
 }
+
+/// The known name that an unknown one is nearest to, if it is near enough to be meant.
+pub(super) fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let (distance, name) = known.map(|name| (strsim::damerau_levenshtein(unknown, name), name)).min()?;
+    (distance <= 1 + unknown.len() / 4).then_some(name)
+}

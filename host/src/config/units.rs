@@ -18,6 +18,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(millis).map(Duration::from_millis).ok_or_else(|| format!("{text:?} is too long"))
 }
 
+/// A duration as it can be written in a pipeline file: in the largest unit that it is a whole number of.
+pub(crate) fn shown(duration: Duration) -> String {
+    let millis = duration.as_millis();
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
+    let fits = units.into_iter().find(|(unit, _)| millis > 0 && millis.is_multiple_of(*unit));
+    let (unit, name) = fits.unwrap_or((1, if millis == 0 { "s" } else { "ms" }));
+    format!("{} {name}", millis / unit)
+}
+
 /// A size in bytes: a whole number and one of B, kB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024).
 pub(super) fn size(text: &str) -> Result<usize, String> {
     let help = || {
@@ -62,6 +71,14 @@ mod tests {
             assert!(duration(bad).unwrap_err().contains("duration"), "{bad}");
         }
         assert!(duration("99999999999999999 d").unwrap_err().contains("too long"));
+    }
+
+    #[test]
+    fn a_duration_is_shown_as_it_can_be_written() {
+        for text in ["0 s", "1 ms", "1500 ms", "90 s", "5 m", "25 h", "2 d"] {
+            assert_eq!(shown(duration(text).unwrap()), text);
+        }
+        assert_eq!(shown(Duration::from_mins(60)), "1 h");
     }
 
     #[test]

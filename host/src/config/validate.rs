@@ -1,6 +1,7 @@
 //! From the file as written to [`Config`]: every value checked, every problem reported.
 
 mod admin;
+mod aggregates;
 mod check;
 mod dedup;
 mod google;
@@ -9,6 +10,8 @@ mod rules;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod watermark;
+mod window;
 
 use super::layers::Layers;
 use super::problem::ConfigError;
@@ -22,7 +25,7 @@ use check::Check;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tables::beside;
+use tables::{Target, beside};
 
 impl Config {
     /// Validates merged layers.
@@ -41,6 +44,8 @@ impl Config {
 const MAX_THREADS: usize = 1_024;
 /// A micro-batch is held in memory and committed as a whole.
 const MAX_EVENTS: usize = 1_000_000;
+/// Windows that are open at the same time unless the pipeline file says otherwise.
+const OPEN_WINDOWS: u64 = 1_000_000;
 /// Time is looked at no more often than that.
 const MIN_WALL_CLOCK: Duration = TICK;
 
@@ -49,33 +54,38 @@ impl Check {
         let name = self.name(raw.name);
         let source = self.source(raw.source);
         let max_payload = self.bounded_size("limits.payload", raw.limits.payload.as_deref(), DEFAULT_MAX_PAYLOAD);
+        let max_open_windows = raw.limits.open_windows.unwrap_or(OPEN_WINDOWS);
+        if max_open_windows == 0 {
+            self.refuse::<()>("limits.open_windows", "must be at least 1");
+        }
         let max_row = self.max_row(raw.limits.row.as_deref(), raw.warehouse.bigquery.is_some());
         let limits = self.limits(&raw.limits);
         let cache = raw.rules.cache.clone();
         let shadow_named = raw.rules.shadow.table.is_some();
         let mut rules = self.rules(raw.rules);
-        let default = BatchConfig::default();
-        let max_age = self.max_age(&raw.batch, raw.warehouse.bigquery.as_ref());
-        let batch = BatchConfig {
-            max_events: self.positive("batch.max_events", raw.batch.max_events, default.max_events),
-            max_bytes: self.bounded_size("batch.max_bytes", raw.batch.max_bytes.as_deref(), default.max_bytes),
-            max_age,
-        };
-        if batch.max_events > MAX_EVENTS {
-            self.refuse::<()>("batch.max_events", format!("must be at most {MAX_EVENTS}"));
-        }
+        let batch = self.batch(&raw.batch, raw.warehouse.bigquery.as_ref());
         let threads = self.positive("run.threads", raw.run.threads, default_threads().get());
         if threads > MAX_THREADS {
             self.refuse::<()>("run.threads", format!("must be at most {MAX_THREADS}"));
         }
         let warehouse = self.warehouse(raw.warehouse);
         let dedup = raw.dedup.and_then(|dedup| self.dedup(dedup));
-        self.one_worker(source.as_ref(), dedup.as_ref());
+        let watermark = self.watermark(&raw.watermark, source.as_ref());
+        let aggregated = !raw.aggregates.is_empty();
+        let aggregates = self.aggregates(raw.aggregates);
+        self.one_worker(source.as_ref(), dedup.is_some(), aggregated);
+        self.horizon_of_windows(source.as_ref(), dedup.as_ref(), &aggregates);
         let drain_timeout =
             self.duration("run.drain_timeout", raw.run.drain_timeout.as_deref(), Duration::from_secs(30));
         let admin = raw.admin.and_then(|admin| self.admin(&admin));
         let bronze = raw.bronze.map(|tier| self.tier("bronze", tier));
         let quarantine = self.tier("quarantine", raw.quarantine);
+        if raw.late_data.is_none() && aggregated {
+            let what =
+                "events that are too late for a window have a table of their own: give [late_data] table = \"…\"";
+            self.refuse::<()>("aggregates", what);
+        }
+        let late_data = raw.late_data.map(|tier| self.tier("late_data", tier));
         let silver_tier = self.tier(
             "silver",
             RawTier {
@@ -90,37 +100,28 @@ impl Check {
             self.refuse::<()>("silver.write", format!("{write:?} is not served; this version writes \"append\""));
         }
         let host_columns = self.host_columns(raw.silver.host_columns);
-        let bronze_tier = bronze.as_ref().and_then(Option::as_ref);
-        if let Some(WarehouseConfig::Bigquery(_)) = &warehouse {
-            if let (Some(rules), Some(silver), false) = (&mut rules, &silver_tier, shadow_named) {
-                rules.shadow.table = beside(&silver.table, &rules.shadow.table);
-            }
-            self.datasets([
-                ("bronze.table", bronze_tier.map(|tier| tier.table.as_str())),
-                ("silver.table", silver_tier.as_ref().map(|tier| tier.table.as_str())),
-                ("quarantine.table", quarantine.as_ref().map(|tier| tier.table.as_str())),
-                (
-                    "rules.shadow.table",
-                    rules.as_ref().filter(|_| shadow_named).map(|rules| rules.shadow.table.as_str()),
-                ),
-            ]);
+        if let (Some(WarehouseConfig::Bigquery(_)), Some(rules), Some(silver), false) =
+            (&warehouse, &mut rules, &silver_tier, shadow_named)
+        {
+            rules.shadow.table = beside(&silver.table, &rules.shadow.table);
         }
-        self.distinct(
-            warehouse.as_ref(),
-            [bronze_tier, silver_tier.as_ref(), quarantine.as_ref()],
-            rules.as_ref().map(|rules| rules.shadow.table.as_str()),
-        );
+        let tiers = [
+            ("bronze", bronze.as_ref().and_then(Option::as_ref)),
+            ("silver", silver_tier.as_ref()),
+            ("quarantine", quarantine.as_ref()),
+            ("late_data", late_data.as_ref().and_then(Option::as_ref)),
+        ];
+        let differences = rules.as_ref().map(|rules| rules.shadow.table.as_str());
+        let targets = Target::all(tiers, &aggregates, differences);
+        // The table of differences is silver's neighbour where none is named.
+        self.datasets(warehouse.as_ref(), &targets[..targets.len() - usize::from(!shadow_named && rules.is_some())]);
+        self.distinct(warehouse.as_ref(), &targets, &aggregates);
         for (key, path) in [("ledger.path", &raw.ledger.path), ("rules.cache", &cache)] {
             if let Some(path) = path {
                 self.path(key, path);
             }
         }
-        let provision = self.provision(
-            raw.provision,
-            source.as_ref(),
-            warehouse.as_ref(),
-            [silver_tier.as_ref(), quarantine.as_ref()],
-        );
+        let provision = self.provision(raw.provision, source.as_ref(), warehouse.as_ref(), &targets, &aggregates);
         let name = name?;
         let warehouse = warehouse?;
         let ledger = raw.ledger.path.map_or_else(|| default_ledger(&warehouse, &name), PathBuf::from);
@@ -144,6 +145,13 @@ impl Check {
             },
             silver: SilverConfig { tier: silver_tier?, host_columns },
             quarantine: quarantine?,
+            watermark,
+            aggregates,
+            late_data: match late_data {
+                Some(tier) => Some(tier?),
+                None => None,
+            },
+            max_open_windows,
             provision: provision?,
         })
     }
@@ -174,6 +182,17 @@ impl Check {
 
     fn format(&mut self, key: &str, format: Option<&str>) -> Option<Format> {
         format.unwrap_or("lines").parse().map_err(|what| self.refuse::<()>(key, what)).ok()
+    }
+
+    fn batch(&mut self, raw: &raw::RawBatch, bigquery: Option<&raw::RawBigquery>) -> BatchConfig {
+        let default = BatchConfig::default();
+        let max_age = self.max_age(raw, bigquery);
+        let max_events = self.positive("batch.max_events", raw.max_events, default.max_events);
+        let max_bytes = self.bounded_size("batch.max_bytes", raw.max_bytes.as_deref(), default.max_bytes);
+        if max_events > MAX_EVENTS {
+            self.refuse::<()>("batch.max_events", format!("must be at most {MAX_EVENTS}"));
+        }
+        BatchConfig { max_events, max_bytes, max_age }
     }
 
     fn limits(&mut self, raw: &raw::RawLimits) -> Limits {

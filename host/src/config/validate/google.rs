@@ -2,7 +2,7 @@
 
 use super::check::Check;
 use crate::config::raw::{RawBatch, RawBigquery, RawPubsub};
-use crate::config::{BatchConfig, BigqueryConfig, DedupConfig, PubsubConfig, SourceConfig};
+use crate::config::{BatchConfig, BigqueryConfig, PubsubConfig, SourceConfig};
 use crate::google::credentials::Identity;
 use crate::google::endpoint::Endpoint;
 use crate::warehouse::bigquery::MAX_ROW;
@@ -55,15 +55,26 @@ impl Check {
         })
     }
 
-    /// What one worker knows, another on the same subscription does not: a redelivery may go to either.
-    pub(super) fn one_worker(&mut self, source: Option<&SourceConfig>, dedup: Option<&DedupConfig>) {
+    /// What one worker knows, another on the same subscription does not: a redelivery may go to either, and each would have
+    /// panes of its own for every window.
+    pub(super) fn one_worker(&mut self, source: Option<&SourceConfig>, dedup: bool, aggregates: bool) {
         let Some(SourceConfig::Pubsub(PubsubConfig { workers, .. })) = source else { return };
-        if workers.get() > 1 && dedup.is_some() {
-            self.refuse::<()>(
-                "source.pubsub.workers",
-                "with [dedup] a subscription has one worker: of two events that are the same each could go to another. Give every \
-                 worker a subscription and a ledger of its own (`preflight provision --shards N`), or take [dedup] out",
+        if workers.get() == 1 {
+            return;
+        }
+        let help = "Give every worker a subscription and a ledger of its own (`preflight provision --shards N`)";
+        let key = "source.pubsub.workers";
+        if dedup {
+            let what = format!(
+                "with [dedup] a subscription has one worker: of two events that are the same each could go to another. \
+                 {help}, or take [dedup] out"
             );
+            self.refuse::<()>(key, what);
+        }
+        if aggregates {
+            let what = "with [aggregates] a subscription has one worker: of two each would have a part of the events of a window. \
+                        Say workers = 1, or take [aggregates] out";
+            self.refuse::<()>(key, what);
         }
     }
 

@@ -1,11 +1,11 @@
 //! What `preflight provision` makes: names completed, bounds of Pub/Sub held.
 
 use super::check::Check;
-use super::tables::resolved;
+use super::tables::{Target, resolved, views};
 use crate::config::raw::{RawBronzeSubscription, RawProvision, RawTier};
 use crate::config::{
-    Backoff, BronzeSubscription, DeadLetter, ProvisionConfig, PubsubProvision, SourceConfig, SubscriptionSettings,
-    TierConfig, WarehouseConfig,
+    AggregateConfig, Backoff, BronzeSubscription, DeadLetter, ProvisionConfig, PubsubProvision, SourceConfig,
+    SubscriptionSettings, WarehouseConfig,
 };
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -28,7 +28,8 @@ impl Check {
         raw: RawProvision,
         source: Option<&SourceConfig>,
         warehouse: Option<&WarehouseConfig>,
-        others: [Option<&TierConfig>; 2],
+        targets: &[Target<'_>],
+        aggregates: &[AggregateConfig],
     ) -> Option<ProvisionConfig> {
         let worker_subscription = match source {
             Some(SourceConfig::Pubsub(pubsub)) => Some(pubsub.subscription.as_str()),
@@ -39,7 +40,10 @@ impl Check {
         let topic = raw.topic.map(|name| self.resource("provision.topic", "topics", name, project));
         let dead_letter =
             self.dead_letter(raw.dead_letter_topic, raw.dead_letter_subscription, raw.max_delivery_attempts, project);
-        let bronze = raw.bronze.map(|bronze| self.bronze_subscription(bronze, project, warehouse, others));
+        if let Some(bronze) = &raw.bronze {
+            self.bronze_apart(&bronze.table, warehouse, targets, aggregates);
+        }
+        let bronze = raw.bronze.map(|bronze| self.bronze_subscription(bronze, project));
         if let Some(location) = &raw.location
             && (location.is_empty() || !location.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
         {
@@ -134,18 +138,23 @@ impl Check {
         }))
     }
 
-    fn bronze_subscription(
+    /// What a local run calls bronze may be the same table; no other may.
+    fn bronze_apart(
         &mut self,
-        raw: RawBronzeSubscription,
-        project: Option<&str>,
+        table: &str,
         warehouse: Option<&WarehouseConfig>,
-        others: [Option<&TierConfig>; 2],
-    ) -> Option<BronzeSubscription> {
-        let key = "provision.bronze.table";
-        let same = |other: &TierConfig| resolved(warehouse, &other.table) == resolved(warehouse, &raw.table);
-        if others.into_iter().flatten().any(same) {
-            self.refuse::<()>(key, format!("{:?} is another tier's table already", raw.table));
+        targets: &[Target<'_>],
+        aggregates: &[AggregateConfig],
+    ) {
+        let same = |other: &str| resolved(warehouse, other) == resolved(warehouse, table);
+        if targets.iter().any(|target| target.key != "bronze.table" && same(target.table))
+            || views(aggregates).any(|(_, view)| same(&view))
+        {
+            self.refuse::<()>("provision.bronze.table", format!("{table:?} is another tier's table already"));
         }
+    }
+
+    fn bronze_subscription(&mut self, raw: RawBronzeSubscription, project: Option<&str>) -> Option<BronzeSubscription> {
         let tier = RawTier {
             table: raw.table,
             create: None,

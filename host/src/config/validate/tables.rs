@@ -1,9 +1,9 @@
-//! The three tiers' tables and the columns the host fills.
+//! The tables that rows go to, and the columns the host fills.
 
 use super::check::Check;
 use crate::config::layers::join;
 use crate::config::raw::RawTier;
-use crate::config::{Create, TierConfig, WarehouseConfig};
+use crate::config::{AggregateConfig, Create, TierConfig, WarehouseConfig};
 use crate::rules::manifest::is_column_name;
 use crate::warehouse::HostColumn;
 use crate::warehouse::bigquery::TableName;
@@ -25,6 +25,36 @@ pub(super) fn resolved(warehouse: Option<&WarehouseConfig>, table: &str) -> Stri
         Some(WarehouseConfig::Sqlite { .. }) => table.rsplit('.').next().unwrap_or_default().to_ascii_lowercase(),
         None => table.to_owned(),
     }
+}
+
+/// A table that rows go to.
+pub(super) struct Target<'a> {
+    /// The key that names it.
+    pub(super) key: String,
+    /// Its name.
+    pub(super) table: &'a str,
+}
+
+impl<'a> Target<'a> {
+    /// The tables of a pipeline; that of the differences between rules is the last.
+    pub(super) fn all(
+        tiers: [(&str, Option<&'a TierConfig>); 4],
+        aggregates: &'a [AggregateConfig],
+        differences: Option<&'a str>,
+    ) -> Vec<Self> {
+        let tier = |(name, tier): (&str, Option<&'a TierConfig>)| {
+            tier.map(|tier| Self { key: format!("{name}.table"), table: &tier.table })
+        };
+        let aggregate =
+            |aggregate: &'a AggregateConfig| Self { key: aggregate.key("table"), table: &aggregate.tier.table };
+        let differences = differences.map(|table| Self { key: "rules.shadow.table".to_owned(), table });
+        tiers.into_iter().filter_map(tier).chain(aggregates.iter().map(aggregate)).chain(differences).collect()
+    }
+}
+
+/// The views that aggregates have.
+pub(super) fn views(aggregates: &[AggregateConfig]) -> impl Iterator<Item = (&AggregateConfig, String)> {
+    aggregates.iter().filter_map(|aggregate| aggregate.view().map(|view| (aggregate, view)))
 }
 
 impl Check {
@@ -60,35 +90,36 @@ impl Check {
     }
 
     /// In BigQuery a table is in a dataset.
-    pub(super) fn datasets<'a>(&mut self, tables: impl IntoIterator<Item = (&'static str, Option<&'a str>)>) {
-        for (key, table) in tables {
-            if let Some(table) = table.filter(|table| !table.contains('.')) {
-                self.refuse::<()>(key, format!("{table:?} has no dataset: for BigQuery write [project.]dataset.table"));
-            }
+    pub(super) fn datasets(&mut self, warehouse: Option<&WarehouseConfig>, targets: &[Target<'_>]) {
+        if !matches!(warehouse, Some(WarehouseConfig::Bigquery(_))) {
+            return;
+        }
+        for Target { key, table } in targets.iter().filter(|target| !target.table.contains('.')) {
+            self.refuse::<()>(key, format!("{table:?} has no dataset: for BigQuery write [project.]dataset.table"));
         }
     }
 
-    /// Two tiers in one table would mix their rows.
+    /// Two tiers in one table would mix their rows, and a view has the name of no table.
     pub(super) fn distinct(
         &mut self,
         warehouse: Option<&WarehouseConfig>,
-        [bronze, silver, quarantine]: [Option<&TierConfig>; 3],
-        differences: Option<&str>,
+        targets: &[Target<'_>],
+        aggregates: &[AggregateConfig],
     ) {
         let mut seen: Vec<String> = Vec::new();
-        let tables = [
-            ("bronze", bronze.map(|tier| tier.table.as_str())),
-            ("silver", silver.map(|tier| tier.table.as_str())),
-            ("quarantine", quarantine.map(|tier| tier.table.as_str())),
-            ("rules.shadow", differences),
-        ];
-        for (tier, table) in tables {
-            let Some(table) = table else { continue };
+        for Target { key, table } in targets {
             let name = resolved(warehouse, table);
             if seen.contains(&name) {
-                self.refuse::<()>(&format!("{tier}.table"), format!("{name:?} is another tier's table already"));
+                self.refuse::<()>(key, format!("{name:?} is another tier's table already"));
             }
             seen.push(name);
+        }
+        for (aggregate, view) in views(aggregates) {
+            let name = resolved(warehouse, &view);
+            if seen.contains(&name) {
+                let what = format!("its view would be {name:?}, which is another tier's table already");
+                self.refuse::<()>(&aggregate.key("table"), what);
+            }
         }
     }
 
