@@ -87,7 +87,7 @@ impl fmt::Display for Column {
 }
 
 /// One cell. A value that came from a guest exists only after `rules::convert` checked it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     /// Absent.
     Null,

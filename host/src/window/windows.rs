@@ -1,0 +1,182 @@
+//! The windows of all aggregates of a pipeline, and the watermark they are judged by. What changes is told as a record for the
+//! ledger; the records, read in their order, give the state back.
+//!
+//! The log of records does not grow for ever: each record also repeats as many unchanged windows as it has changed ones, going
+//! round through all of them. What is older than a whole round is said again behind it, and may be deleted.
+
+use super::aggregator::{Aggregator, Element, Now, Place};
+use super::pane::Pane;
+use super::span::Span;
+use super::spec::Spec;
+use super::state::Window;
+use crate::time::Micros;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Unchanged windows that a record repeats at least.
+const REPEATED: usize = 16;
+
+/// The open windows of all aggregates.
+#[derive(Debug)]
+pub struct Windows {
+    watermark: Micros,
+    aggregates: BTreeMap<Arc<str>, Aggregator>,
+    round: Round,
+}
+
+/// How far the log was said again.
+#[derive(Debug, Default)]
+struct Round {
+    /// Number of the next record.
+    next: u64,
+    /// Number of the first record of this round.
+    began: u64,
+    /// Number of the first record of the last whole round.
+    needed: u64,
+    /// What was repeated last: the next is behind it.
+    at: Option<(Arc<str>, Place)>,
+}
+
+/// A pane with the name of its aggregate.
+pub type Named = (Arc<str>, Pane);
+
+/// What changed in a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// They count up.
+    pub number: u64,
+    /// The changes.
+    pub bytes: Vec<u8>,
+    /// Records before this one are of no use any more.
+    pub first_needed: u64,
+    /// The watermark from now on.
+    pub watermark: Micros,
+}
+
+/// A window in a record: aggregate, key and span; the window is none if it is no longer open.
+type Entry<'a, W> = (&'a str, &'a [u8], Span, Option<W>);
+
+/// A record that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a record of windows cannot be read: {0}")]
+pub struct Unreadable(String);
+
+impl Windows {
+    /// Of these aggregates, without open windows.
+    pub fn new(specs: impl IntoIterator<Item = (Arc<str>, Spec)>) -> Self {
+        let aggregates = specs.into_iter().map(|(name, spec)| (name, Aggregator::new(spec))).collect();
+        Self { watermark: Micros::MIN, aggregates, round: Round::default() }
+    }
+
+    /// How far the watermark is.
+    pub const fn watermark(&self) -> Micros {
+        self.watermark
+    }
+
+    /// How many windows are open.
+    pub fn open(&self) -> u64 {
+        self.aggregates.values().map(Aggregator::open).sum()
+    }
+
+    /// How many windows of each aggregate are open.
+    pub fn open_of_each(&self) -> impl Iterator<Item = (&Arc<str>, u64)> {
+        self.aggregates.iter().map(|(name, aggregator)| (name, aggregator.open()))
+    }
+
+    /// Adds an event to the windows of an aggregate. Returns those it is too late for.
+    pub fn add(&mut self, aggregate: &str, element: Element<'_>, processing_time: Micros) -> Vec<Span> {
+        let now = Now { watermark: self.watermark, processing_time };
+        self.aggregates.get_mut(aggregate).map(|aggregator| aggregator.add(element, now)).unwrap_or_default()
+    }
+
+    /// Fires what events came late for, by the watermark as it is; then moves the watermark, never back, and fires what is due.
+    /// Stops when there are `limit` panes and returns whether more is due.
+    pub fn fire(&mut self, watermark: Micros, processing_time: Micros, limit: usize, panes: &mut Vec<Named>) -> bool {
+        self.watermark = self.watermark.max(watermark);
+        let now = Now { watermark: self.watermark, processing_time };
+        for (name, aggregator) in &mut self.aggregates {
+            let Some(left) = limit.checked_sub(panes.len()).filter(|left| *left > 0) else { break };
+            let mut fired = Vec::new();
+            aggregator.fire(now, left, &mut fired);
+            panes.extend(fired.into_iter().map(|pane| (Arc::clone(name), pane)));
+        }
+        self.is_due(self.watermark, processing_time)
+    }
+
+    /// Whether a window would fire, or be dropped, at this time.
+    pub fn is_due(&self, watermark: Micros, processing_time: Micros) -> bool {
+        let now = Now { watermark: self.watermark.max(watermark), processing_time };
+        self.aggregates.values().any(|aggregator| aggregator.is_due(now))
+    }
+
+    /// What changed since the last record.
+    pub fn record(&mut self) -> Record {
+        let mut bytes = Vec::new();
+        let mut count = 0;
+        for (name, aggregator) in &mut self.aggregates {
+            aggregator.take_changes(|change| {
+                push(&mut bytes, name, change.key, change.span, change.window);
+                count += 1;
+            });
+        }
+        if count > 0 {
+            self.repeat(count + REPEATED, &mut bytes);
+        }
+        let number = self.round.next;
+        self.round.next += 1;
+        Record { number, bytes, first_needed: self.round.needed, watermark: self.watermark }
+    }
+
+    /// Says unchanged windows again, and notes when all were.
+    fn repeat(&mut self, count: usize, bytes: &mut Vec<u8>) {
+        let from = self.round.at.take();
+        let mut repeated = 0;
+        for (name, aggregator) in &self.aggregates {
+            let place = match &from {
+                Some((at, _)) if name < at => continue,
+                Some((at, place)) if name == at => Some(place),
+                _ => None,
+            };
+            for (key, window) in aggregator.windows_from(place) {
+                if repeated == count {
+                    self.round.at = Some((Arc::clone(name), (Arc::clone(key), window.span)));
+                    return;
+                }
+                push(bytes, name, key, window.span, Some(window));
+                repeated += 1;
+            }
+        }
+        // Everything that is open was said since the round began. The next begins with the next record.
+        self.round.needed = self.round.began;
+        self.round.began = self.round.next + 1;
+    }
+
+    /// Takes a record in that was written before; all of them, in their order.
+    pub fn restore(&mut self, number: u64, mut bytes: &[u8]) -> Result<(), Unreadable> {
+        while !bytes.is_empty() {
+            let read = postcard::take_from_bytes::<Entry<'_, Window>>(bytes);
+            let ((name, key, span, window), rest) = read.map_err(|error| Unreadable(error.to_string()))?;
+            bytes = rest;
+            let aggregator = self.aggregates.get_mut(name);
+            let aggregator = aggregator.ok_or_else(|| Unreadable(format!("the pipeline has no aggregate {name}")))?;
+            let key = Arc::from(key);
+            match window {
+                Some(window) => aggregator.restore(&key, window),
+                None => aggregator.remove(&key, span),
+            }
+        }
+        // A round begins now: how far the last one was is not known.
+        self.round = Round { next: number + 1, began: number + 1, ..Round::default() };
+        Ok(())
+    }
+
+    /// The watermark as it was committed last.
+    pub fn restore_watermark(&mut self, watermark: Micros) {
+        self.watermark = watermark;
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, name: &str, key: &[u8], span: Span, window: Option<&Window>) {
+    let entry: Entry<'_, &Window> = (name, key, span, window);
+    postcard::to_io(&entry, bytes).expect("writing to memory cannot fail");
+}
