@@ -1,9 +1,10 @@
 //! A pipeline file with overlays and `--set` laid over it, and where each key came from.
 //!
-//! A later layer wins key by key; tables are merged. In `source` and `warehouse` exactly one kind can be: a layer
-//! that names another kind replaces the one below. `rules.components` and `rules.store` take each other's place in the
-//! same way. Paths in a file are relative to that file; on the command line,
+//! A later layer wins key by key; tables are merged. Of some things exactly one kind can be: a layer that names another
+//! kind replaces the one below (`one_of`). Paths in a file are relative to that file; on the command line,
 //! to the working directory.
+
+mod one_of;
 
 use super::problem::{ConfigError, Problem};
 use std::collections::BTreeMap;
@@ -11,12 +12,6 @@ use std::fs;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
-
-/// Tables that hold one of several kinds.
-const ONE_OF: [&str; 2] = ["source", "warehouse"];
-
-/// Keys of `rules` that say where components are: one takes the place of the other.
-const RULES_FROM: [&str; 2] = ["components", "store"];
 
 /// Keys whose values are paths; `*` stands for any key.
 const PATHS: [&[&str]; 6] = [
@@ -98,28 +93,9 @@ impl Layers {
     }
 
     fn lay(&mut self, table: Table, origins: BTreeMap<String, String>) {
-        for key in ONE_OF {
-            let (Some(Value::Table(below)), Some(Value::Table(above))) = (self.table.get_mut(key), table.get(key))
-            else {
-                continue;
-            };
-            if above.keys().any(|kind| !below.contains_key(kind)) {
-                below.clear();
-                let gone = format!("{key}.");
-                self.origins.retain(|key, _| !key.starts_with(&gone));
-            }
-        }
-        let says =
-            |key: &str| table.get("rules").and_then(Value::as_table).is_some_and(|rules| rules.contains_key(key));
-        for (key, other) in [(RULES_FROM[0], RULES_FROM[1]), (RULES_FROM[1], RULES_FROM[0])] {
-            if says(key)
-                && !says(other)
-                && let Some(Value::Table(below)) = self.table.get_mut("rules")
-                && below.remove(other).is_some()
-            {
-                let gone = format!("rules.{other}");
-                self.origins.retain(|key, _| *key != gone && !key.starts_with(&format!("{gone}.")));
-            }
+        for gone in one_of::replace(&mut self.table, &table) {
+            let within = format!("{gone}.");
+            self.origins.retain(|key, _| *key != gone && !key.starts_with(&within));
         }
         merge(&mut self.table, table);
         self.origins.extend(origins);
@@ -232,7 +208,7 @@ fn leaf_mut(table: &mut Table) -> &mut Value {
 mod tests {
     use super::*;
 
-    fn layered(base: &str, overlay: &str, sets: &[&str]) -> Layers {
+    pub(super) fn layered(base: &str, overlay: &str, sets: &[&str]) -> Layers {
         let mut layers = Layers::default();
         layers.lay_file(base, "base.toml", Path::new("dir")).unwrap();
         layers.lay_file(overlay, "over.toml", Path::new("other")).unwrap();
@@ -240,32 +216,6 @@ mod tests {
             layers.set(set).unwrap();
         }
         layers
-    }
-
-    #[test]
-    fn another_kind_of_source_replaces_the_one_below() {
-        let layers = layered("[source.pubsub]\nsubscription = 's'\n", "[source.file]\npath = 'e'\n", &[]);
-        assert_eq!(layers.table["source"].as_table().unwrap().keys().collect::<Vec<_>>(), ["file"]);
-        assert_eq!(layers.table["source"]["file"]["path"].as_str(), Some("other/e"));
-        // What was replaced comes from nowhere: its parent stands in the overlay.
-        assert_eq!(layers.origin("source.file.path"), Some("over.toml:2"));
-        assert_eq!(layers.origin("source.pubsub.subscription"), Some("over.toml:1"));
-    }
-
-    #[test]
-    fn a_rule_store_replaces_components_below_and_they_a_store() {
-        let (components, store) = ("[rules.components]\n1 = 'a.wasm'\n", "[rules]\nstore = 's'\n");
-        let keys = |below: &str, above: &str, sets: &[&str]| {
-            let layers = layered(below, above, sets);
-            layers.table["rules"].as_table().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(keys(components, store, &[]), "store");
-        assert_eq!(keys(store, components, &[]), "components");
-        assert_eq!(keys(store, "", &["rules.components.2=b.wasm"]), "components");
-        assert_eq!(keys("[rules]\ncache = 'c'\n", store, &[]), "cache store");
-        // A layer that names both contradicts itself, and is refused.
-        assert_eq!(keys("", &format!("{store}{components}"), &[]), "components store");
-        assert_eq!(layered(components, store, &[]).origin("rules.components.\"1\""), Some("over.toml:1"));
     }
 
     #[test]
