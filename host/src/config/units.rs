@@ -78,7 +78,7 @@ mod tests {
         for text in ["0 s", "1 ms", "1500 ms", "90 s", "5 m", "25 h", "2 d"] {
             assert_eq!(shown(duration(text).unwrap()), text);
         }
-        assert_eq!(shown(Duration::from_mins(60)), "1 h");
+        assert_eq!(shown(Duration::from_hours(1)), "1 h");
     }
 
     #[test]

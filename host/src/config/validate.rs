@@ -15,9 +15,10 @@ mod window;
 
 use super::layers::Layers;
 use super::problem::ConfigError;
-use super::raw::{self, RawConfig, RawSource, RawTier, RawWarehouse};
+use super::raw::{self, RawConfig, RawSilver, RawSource, RawTier, RawWarehouse};
 use super::{
-    BatchConfig, Config, DEFAULT_MAX_PAYLOAD, Format, SilverConfig, SourceConfig, WarehouseConfig, default_threads,
+    BatchConfig, Config, DEFAULT_MAX_PAYLOAD, Format, SilverConfig, SourceConfig, TierConfig, WarehouseConfig,
+    default_threads,
 };
 use crate::rules::Limits;
 use crate::rules::metering::TICK;
@@ -50,14 +51,11 @@ const OPEN_WINDOWS: u64 = 1_000_000;
 const MIN_WALL_CLOCK: Duration = TICK;
 
 impl Check {
-    fn config(&mut self, raw: RawConfig) -> Option<Config> {
+    fn config(&mut self, mut raw: RawConfig) -> Option<Config> {
         let name = self.name(raw.name);
         let source = self.source(raw.source);
         let max_payload = self.bounded_size("limits.payload", raw.limits.payload.as_deref(), DEFAULT_MAX_PAYLOAD);
-        let max_open_windows = raw.limits.open_windows.unwrap_or(OPEN_WINDOWS);
-        if max_open_windows == 0 {
-            self.refuse::<()>("limits.open_windows", "must be at least 1");
-        }
+        let max_open_windows = self.open_windows(raw.limits.open_windows);
         let max_row = self.max_row(raw.limits.row.as_deref(), raw.warehouse.bigquery.is_some());
         let limits = self.limits(&raw.limits);
         let cache = raw.rules.cache.clone();
@@ -71,35 +69,23 @@ impl Check {
         let warehouse = self.warehouse(raw.warehouse);
         let dedup = raw.dedup.and_then(|dedup| self.dedup(dedup));
         let watermark = self.watermark(&raw.watermark, source.as_ref());
-        let aggregated = !raw.aggregates.is_empty();
+        let windowed = !raw.aggregates.is_empty();
         let aggregates = self.aggregates(raw.aggregates);
-        self.one_worker(source.as_ref(), dedup.is_some(), aggregated);
+        self.one_worker(source.as_ref(), dedup.is_some(), windowed);
         self.horizon_of_windows(source.as_ref(), dedup.as_ref(), &aggregates);
         let drain_timeout =
             self.duration("run.drain_timeout", raw.run.drain_timeout.as_deref(), Duration::from_secs(30));
         let admin = raw.admin.and_then(|admin| self.admin(&admin));
         let bronze = raw.bronze.map(|tier| self.tier("bronze", tier));
         let quarantine = self.tier("quarantine", raw.quarantine);
-        if raw.late_data.is_none() && aggregated {
+        if raw.late_data.is_none() && windowed {
             let what =
                 "events that are too late for a window have a table of their own: give [late_data] table = \"…\"";
             self.refuse::<()>("aggregates", what);
         }
         let late_data = raw.late_data.map(|tier| self.tier("late_data", tier));
-        let silver_tier = self.tier(
-            "silver",
-            RawTier {
-                table: raw.silver.table,
-                create: raw.silver.create,
-                partition_by: raw.silver.partition_by,
-                cluster_by: raw.silver.cluster_by,
-                description: raw.silver.description,
-            },
-        );
-        if let Some(write) = raw.silver.write.filter(|write| write != "append") {
-            self.refuse::<()>("silver.write", format!("{write:?} is not served; this version writes \"append\""));
-        }
-        let host_columns = self.host_columns(raw.silver.host_columns);
+        let host_columns = self.host_columns(std::mem::take(&mut raw.silver.host_columns));
+        let silver_tier = self.silver(raw.silver);
         if let (Some(WarehouseConfig::Bigquery(_)), Some(rules), Some(silver), false) =
             (&warehouse, &mut rules, &silver_tier, shadow_named)
         {
@@ -154,6 +140,27 @@ impl Check {
             max_open_windows,
             provision: provision?,
         })
+    }
+
+    fn open_windows(&mut self, given: Option<u64>) -> u64 {
+        match given {
+            Some(0) => self.refuse("limits.open_windows", "must be at least 1").unwrap_or(OPEN_WINDOWS),
+            given => given.unwrap_or(OPEN_WINDOWS),
+        }
+    }
+
+    fn silver(&mut self, raw: RawSilver) -> Option<TierConfig> {
+        if let Some(write) = raw.write.filter(|write| write != "append") {
+            self.refuse::<()>("silver.write", format!("{write:?} is not served; this version writes \"append\""));
+        }
+        let tier = RawTier {
+            table: raw.table,
+            create: raw.create,
+            partition_by: raw.partition_by,
+            cluster_by: raw.cluster_by,
+            description: raw.description,
+        };
+        self.tier("silver", tier)
     }
 
     fn name(&mut self, name: String) -> Option<String> {

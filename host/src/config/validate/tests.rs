@@ -1,5 +1,7 @@
 //! Every value that is refused, and the defaults.
 
+mod aggregates;
+
 use super::*;
 use crate::config::RulesFrom;
 use crate::google::credentials::Identity;
