@@ -1,5 +1,7 @@
 //! `preflight check`: all refusals, no event read.
 
+mod aggregates;
+
 use super::quarantine::not_replayable;
 use super::{Ended, PipelineArgs, output};
 use crate::config::Config;
@@ -62,6 +64,7 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
             "pipeline": config.name,
             "rules": rules,
             "subscription": subscription,
+            "aggregates": aggregates::json(config),
             "tables_to_make": tables,
             "not_replayable": not_replayable,
             "keys": keys_json(&needs(config)),
@@ -72,6 +75,7 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
     for (version, Served { rule, .. }) in rules {
         text.push_str(&format!("  event version {version}: {} ({})\n", rule.label, rule.digest));
     }
+    text.push_str(&aggregates::text(config));
     if let Some(found) = subscription {
         text.push_str(&format!("  subscription {found}\n"));
         for note in found.notes() {
