@@ -21,6 +21,8 @@ struct Stood {
     halts: usize,
     since: Option<Instant>,
     before: Duration,
+    /// When it went on last.
+    went_on: Option<Instant>,
 }
 
 /// Halts running time until it is dropped.
@@ -38,6 +40,14 @@ impl RunningTime {
         self.stood(|stood| {
             let standing = stood.since.map_or(Duration::ZERO, |since| since.elapsed());
             self.0.started.elapsed().saturating_sub(stood.before + standing)
+        })
+    }
+
+    /// How much has passed since it stood still last; nothing while it does.
+    pub fn unbroken(&self) -> Duration {
+        self.stood(|stood| match stood.since {
+            Some(_) => Duration::ZERO,
+            None => stood.went_on.unwrap_or(self.0.started).elapsed(),
         })
     }
 
@@ -62,7 +72,9 @@ impl Drop for Halt {
             if stood.halts == 0
                 && let Some(since) = stood.since.take()
             {
-                stood.before += since.elapsed();
+                let now = Instant::now();
+                stood.before += now - since;
+                stood.went_on = Some(now);
             }
         });
     }
@@ -98,6 +110,18 @@ mod tests {
         assert!(time.passed() < before + SOME);
         drop(halt);
         while time.passed() < before + SOME {}
+    }
+
+    #[test]
+    fn it_is_known_for_how_long_it_did_not_stand_still() {
+        let time = RunningTime::start();
+        while time.unbroken() < SOME {}
+        let halt = time.halt();
+        assert_eq!(time.unbroken(), Duration::ZERO);
+        pass(SOME);
+        let before = Instant::now();
+        drop(halt);
+        assert!(time.unbroken() <= before.elapsed());
     }
 
     /// Pub/Sub and the warehouse may be away at the same time: counted twice it would run backwards.

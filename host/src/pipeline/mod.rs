@@ -7,6 +7,7 @@
 //!
 //! With a rule store [`reload`] follows it and swaps the rules, and [`beside`] judges the same events with other rules, for
 //! shadows, canaries and guards; `serving` holds all that judges a run, and `tables` follows tables that somebody changes.
+//! [`mod@watermark`] says how far event time is.
 //!
 //! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
 
@@ -30,6 +31,7 @@ pub mod run;
 mod serving;
 mod tables;
 mod threads;
+pub mod watermark;
 
 pub use crate::stop::Stop;
 pub use error::RunError;

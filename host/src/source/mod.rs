@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// Events that are judged and committed together.
@@ -136,6 +137,8 @@ pub struct Running {
     pub batches: mpsc::Receiver<Result<Batch, SourceError>>,
     /// How far it is.
     pub progress: Arc<Progress>,
+    /// How long it may take until what a process that died has held comes again.
+    pub comes_again_within: Duration,
     /// Why it gets nothing at present, none while it is well.
     pub trouble: Option<watch::Receiver<Option<String>>>,
     /// What it still has to do when nothing is held any more, such as giving messages back.
@@ -164,6 +167,6 @@ impl Opened {
                 }
             }
         })?;
-        Ok(Running { batches, progress, trouble: None, ending: None })
+        Ok(Running { batches, progress, comes_again_within: Duration::ZERO, trouble: None, ending: None })
     }
 }

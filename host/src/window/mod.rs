@@ -3,7 +3,8 @@
 //!
 //! [`spec`] says what an aggregate is, [`span`] which windows an event time is in, [`key`] what a window is of. An
 //! [`aggregator`] has the open windows of an aggregate ([`state`], [`accumulator`], [`exact`]) and says what fires; [`windows`]
-//! has those of a pipeline, and what of them a ledger keeps. [`pane`] is what comes out.
+//! has those of a pipeline, and what of them a ledger keeps. [`pane`] is what comes out. [`watermark`] estimates how far event
+//! time is.
 
 pub mod accumulator;
 pub mod aggregator;
@@ -13,6 +14,7 @@ pub mod pane;
 pub mod span;
 pub mod spec;
 pub mod state;
+pub mod watermark;
 pub mod windows;
 
 pub use aggregator::{Aggregator, Element, Now};

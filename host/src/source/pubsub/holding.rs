@@ -4,8 +4,8 @@ use super::look::Found;
 use crate::config::PubsubConfig;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What of one stream may be held, of what a worker may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is held or may be: of one stream, or of a worker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub messages: usize,
     pub bytes: usize,
@@ -16,6 +16,16 @@ impl Share {
     pub fn of(config: &PubsubConfig, found: &Found) -> Self {
         let share = |most: usize| most.div_ceil(found.streams(config));
         Self { messages: share(config.max_outstanding_messages), bytes: share(config.max_outstanding_bytes) }
+    }
+
+    /// Of all streams together.
+    pub fn whole(config: &PubsubConfig) -> Self {
+        Self { messages: config.max_outstanding_messages, bytes: config.max_outstanding_bytes }
+    }
+
+    /// Whether this is at least as much in one respect.
+    pub fn reaches(self, most: Self) -> bool {
+        self.messages >= most.messages || self.bytes >= most.bytes
     }
 }
 
@@ -41,6 +51,7 @@ impl Holding {
 
     /// Whether no more may be held.
     pub fn reaches(&self, share: Share) -> bool {
-        self.messages.load(Ordering::Relaxed) >= share.messages || self.bytes.load(Ordering::Relaxed) >= share.bytes
+        let held = Share { messages: self.messages.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) };
+        held.reaches(share)
     }
 }

@@ -1,8 +1,7 @@
 //! Our hold on messages, and letting go of them.
 
 use super::holding::Holding;
-use super::messages::{Messages, count};
-use crate::time::Micros;
+use super::messages::{Came, Messages, count};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use google_cloud_pubsub::error::AckError;
@@ -24,8 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Lease {
     handler: Option<Handler>,
-    published: Micros,
-    bytes: usize,
+    came: Came,
     acked: bool,
     messages: Arc<Messages>,
     holding: Arc<Holding>,
@@ -33,30 +31,19 @@ pub struct Lease {
 
 impl Lease {
     /// Holds a message that was just received over a stream.
-    pub(super) fn new(
-        handler: Handler,
-        (published, bytes): (Micros, usize),
-        messages: &Arc<Messages>,
-        holding: &Arc<Holding>,
-    ) -> Self {
+    pub(super) fn new(handler: Handler, came: Came, messages: &Arc<Messages>, holding: &Arc<Holding>) -> Self {
         count(&messages.received);
         if handler.delivery_attempt().is_some_and(|attempt| attempt > 1) {
             count(&messages.redelivered);
         }
-        Self::hold(Some(handler), published, bytes, messages, holding)
+        Self::hold(Some(handler), came, messages, holding)
     }
 
-    fn hold(
-        handler: Option<Handler>,
-        published: Micros,
-        bytes: usize,
-        messages: &Arc<Messages>,
-        holding: &Arc<Holding>,
-    ) -> Self {
-        messages.take(published, bytes as u64);
-        holding.take(bytes);
+    fn hold(handler: Option<Handler>, came: Came, messages: &Arc<Messages>, holding: &Arc<Holding>) -> Self {
+        let came = messages.take(came);
+        holding.take(came.bytes);
         let (messages, holding) = (Arc::clone(messages), Arc::clone(holding));
-        Self { handler, published, bytes, acked: false, messages, holding }
+        Self { handler, came, acked: false, messages, holding }
     }
 
     /// Acknowledges it. What is returned is to be confirmed, and the lease to be kept until then.
@@ -74,21 +61,21 @@ impl Lease {
 
     /// A hold on no message, for tests.
     #[cfg(test)]
-    pub(super) fn of_nothing(published: Micros, messages: &Arc<Messages>) -> Self {
-        Self::hold(None, published, 1, messages, &Arc::default())
+    pub(super) fn of_nothing(published: crate::time::Micros, messages: &Arc<Messages>) -> Self {
+        Self::hold(None, Came { published, received: published, bytes: 1 }, messages, &Arc::default())
     }
 
     /// The same, of so many bytes, as if a stream had brought it.
     #[cfg(test)]
     pub(super) fn of_nothing_of(holding: &Arc<Holding>, bytes: usize) -> Self {
-        Self::hold(None, 0, bytes, &Arc::default(), holding)
+        Self::hold(None, Came { published: 0, received: 0, bytes }, &Arc::default(), holding)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.messages.let_go(self.published, self.bytes as u64);
-        self.holding.let_go(self.bytes);
+        self.messages.let_go(self.came);
+        self.holding.let_go(self.came.bytes);
         if !self.acked {
             count(&self.messages.nacked);
         }

@@ -17,7 +17,8 @@
 //!
 //! `look` says what a subscription is and whether it can be pulled; `client` connects; `pull` keeps one stream open, and
 //! `waiting` has what came of it; `merge` makes the micro-batches; `watch` notices that Pub/Sub is out of reach, which the
-//! client does not tell; `lease` and `messages` hold and count; `given` waits for the last acks.
+//! client does not tell; `lease` and `messages` hold and count, and `traffic` has how messages come and go; `given` waits for
+//! the last acks.
 
 mod client;
 mod given;
@@ -28,6 +29,7 @@ mod merge;
 mod message;
 mod messages;
 mod pull;
+mod traffic;
 mod trouble;
 mod waiting;
 mod watch;
@@ -42,6 +44,7 @@ use crate::config::PubsubConfig;
 use crate::stop::Stop;
 use client::{Client, Desk};
 use given::Given;
+use holding::Share;
 use pull::Puller;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,8 +92,10 @@ impl Subscription {
     )]
     pub(super) fn start(self, settings: Settings, stop: Stop) -> std::io::Result<Running> {
         let Self { config, found, client } = self;
-        let messages = Arc::new(Messages::default());
+        let messages = Arc::new(Messages::new(Share::whole(&config), &settings.running_time));
         let streams = found.streams(&config);
+        // The last extension of a process that died, and the deadline behind it.
+        let comes_again_within = 2 * found.lease();
         let (troubles, trouble) = Troubles::new(streams, &settings.running_time);
         let (arriving, arrived) = mpsc::channel(streams);
         let (sender, batches) = mpsc::channel(READY);
@@ -137,6 +142,6 @@ impl Subscription {
                 );
             }
         };
-        Ok(Running { batches, progress, trouble: Some(trouble), ending: Some(Box::pin(ending)) })
+        Ok(Running { batches, progress, comes_again_within, trouble: Some(trouble), ending: Some(Box::pin(ending)) })
     }
 }

@@ -10,7 +10,7 @@ use super::holding::Share;
 use super::lease::Lease;
 use super::look::{Found, Unfit};
 use super::message::event;
-use super::messages::{Messages, count};
+use super::messages::{Came, Messages, count};
 use super::trouble::Trouble;
 use super::waiting::{TOGETHER, TOGETHER_BYTES, Waiting};
 use crate::config::PubsubConfig;
@@ -179,7 +179,8 @@ impl Puller {
     fn take(&self, message: Message, handler: Handler, received: Micros, waiting: &mut Waiting) -> usize {
         let event = event(message, handler.delivery_attempt(), received, self.max_payload);
         let bytes = event.weight();
-        let lease = Lease::new(handler, (event.publish_time, bytes), &self.messages, &waiting.holding);
+        let came = Came { published: event.publish_time, received, bytes };
+        let lease = Lease::new(handler, came, &self.messages, &waiting.holding);
         waiting.add((event, lease));
         bytes
     }
