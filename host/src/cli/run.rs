@@ -28,6 +28,9 @@ pub(super) struct RunArgs {
     /// Start with a new ledger although the tables have rows: the rows of this run come on top of them
     #[arg(long)]
     new_ledger: bool,
+    /// Leave the open windows that the ledger holds: what they hold is not written any more
+    #[arg(long)]
+    forget_windows: bool,
     /// Print the closing report as a line of JSON
     #[arg(long)]
     json: bool,
@@ -82,11 +85,12 @@ pub(super) fn run(args: &RunArgs) -> Ended {
                 Err(error) => return Ended::Broken(error.into()),
             };
         let bars = MultiProgress::new();
-        let new_ledger = args.new_ledger;
+        let (new_ledger, forget_windows) = (args.new_ledger, args.forget_windows);
         // Each on a thread of its own: what one loads or reads again at its start does not hold up the others.
         let runs = configs.iter().zip(board.pipelines()).map(|((config, _), (metrics, status))| {
             let options = Options {
                 new_ledger,
+                forget_windows,
                 clock: Arc::clone(&clock),
                 stop: stop.clone(),
                 metrics: metrics.clone(),

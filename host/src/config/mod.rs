@@ -98,7 +98,22 @@ pub enum SourceConfig {
     Pubsub(PubsubConfig),
 }
 
+impl Config {
+    /// The tables it writes to.
+    pub fn tiers(&self) -> impl Iterator<Item = &TierConfig> {
+        let late = self.late_data.as_ref().filter(|_| !self.aggregates.is_empty());
+        let aggregates = self.aggregates.iter().map(|aggregate| &aggregate.tier);
+        let judged = [self.bronze.as_ref(), Some(&self.silver.tier), Some(&self.quarantine)];
+        judged.into_iter().flatten().chain(late).chain(aggregates)
+    }
+}
+
 impl SourceConfig {
+    /// Whether it has an end.
+    pub const fn is_bounded(&self) -> bool {
+        !matches!(self, Self::Pubsub(_))
+    }
+
     /// How events stand in it. In a message stands a payload as it is.
     pub const fn format(&self) -> Format {
         match self {

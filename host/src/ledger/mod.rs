@@ -15,6 +15,7 @@ mod lock;
 mod moved;
 mod outbox;
 mod schema;
+mod windows;
 
 pub use codec::{Frames, Original};
 pub use error::LedgerError;
@@ -264,6 +265,9 @@ impl Ledger {
         let transaction = self.connection.transaction()?;
         let entries = outbox::bind(&transaction, &self.streams, seq, parts, originals, resolution)?;
         let changes = self.keys.write(&transaction, seen, seq)?;
+        if let Some(record) = &seen.windows {
+            windows::write(&transaction, record)?;
+        }
         if let Some((key, position)) = position {
             transaction
                 .prepare_cached("INSERT OR REPLACE INTO sources (key, position) VALUES (?1, ?2)")?

@@ -335,6 +335,7 @@ mod tests {
                 by_rule: BTreeMap::new(),
             },
             row_keys: BTreeMap::new(),
+            windows: None,
             max_row: 2 * KEPT,
             pipeline: String::new(),
             source_name: String::new(),
@@ -385,6 +386,7 @@ mod tests {
             pipeline: String::new(),
             source_name: String::new(),
             row_keys: BTreeMap::new(),
+            windows: None,
         };
         let manifest = Manifest {
             name: "r".into(),

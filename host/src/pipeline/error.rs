@@ -3,6 +3,7 @@
 use super::deliver::DeliverError;
 use super::evaluate::EvaluateError;
 use super::replay::ReplayError;
+use super::windows::RestoreError;
 use crate::config::ConfigError;
 use crate::ledger::LedgerError;
 use crate::source::{OpenError, SourceError};
@@ -57,6 +58,18 @@ pub enum RunError {
         holder: String,
         /// How long it was waited for.
         seconds: u64,
+    },
+    /// The open windows of the ledger cannot be gone on with.
+    #[error(transparent)]
+    Windows(#[from] RestoreError),
+    /// A source with an end has more windows open than may be, and none closes before that.
+    #[error(
+        "{limit} windows are open (limits.open_windows), and those of this source close at its end: raise the limit if there is \
+         memory for more, or read less at once. What was read is in the ledger, the next run goes on from there"
+    )]
+    TooManyWindows {
+        /// How many may be.
+        limit: u64,
     },
     /// The ledger cannot be used.
     #[error(transparent)]

@@ -2,10 +2,11 @@
 
 use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
-use super::facts::{Admitted, Fact, Facts, Mark};
+use super::facts::{Admitted, Fact, Facts, Fate, Mark};
 use super::keys;
 use super::keys::Compared;
 use super::plan::Plan;
+use super::windows::Contribution;
 use crate::event::Event;
 use crate::ledger::{Claim, Frames, Key, Original, Part};
 use crate::rules::compare::Opinion;
@@ -68,6 +69,8 @@ pub struct Evaluated {
     pub plan: Arc<Plan>,
     /// The messages that were left out before.
     pub left_out_ids: Vec<Key>,
+    /// What accepted events add to aggregates, in their order.
+    pub contributions: Vec<Contribution>,
 }
 
 /// Why a micro-batch could not be judged. Nothing of it was written.
@@ -88,6 +91,7 @@ struct Output {
     originals: Frames,
     tally: Tally,
     facts: Vec<Fact>,
+    contributions: Vec<Contribution>,
 }
 
 impl Evaluators {
@@ -128,7 +132,7 @@ impl Evaluators {
         });
         async move {
             let outputs = try_join_all(waiting).await.map_err(|_| EvaluateError::ThreadEnded)?;
-            let Output { rows, frames, originals, mut tally, facts } = join(outputs)?;
+            let Output { rows, frames, originals, mut tally, facts, contributions } = join(outputs)?;
             tally.add(&left_out);
             let parts = Tier::JUDGED
                 .into_iter()
@@ -153,6 +157,7 @@ impl Evaluators {
                 events,
                 plan,
                 left_out_ids,
+                contributions,
             })
         }
     }
@@ -172,6 +177,7 @@ fn join(outputs: Vec<Result<Output, SandboxError>>) -> Result<Output, SandboxErr
         all.originals.extend(&output.originals);
         all.tally.add(&output.tally);
         all.facts.extend(output.facts);
+        all.contributions.extend(output.contributions);
     }
     Ok(all)
 }
@@ -198,6 +204,7 @@ impl Work {
         let mut assembler = Assembler::new(&context.plan);
         let mut beside = besides.filter(|_| !context.pairs.is_empty()).map(Besides::collector);
         let mut originals = Vec::with_capacity(range.len());
+        let mut contributions = Vec::new();
         for at in range {
             let _timer = metrics.sampled_event(at);
             let event = &events[at];
@@ -225,7 +232,13 @@ impl Work {
             let (key, claim) = mark.map(|mark| context.identity(mark, event, rule, &outcome)).unwrap_or_default();
             let names = rule.map(|rule| (rule.label.as_str(), rule.digest_text.as_str()));
             let judged = Judged { index, event, version: version.as_deref(), rule: names };
+            let before = contributions.len();
+            context.contribute(index, rule, &outcome, &mut contributions);
             let fate = assembler.add(judged, rule.map(AsRef::as_ref), outcome);
+            if fate != Fate::Accepted {
+                // The table would refuse its row.
+                contributions.truncate(before);
+            }
             if mark.is_some() {
                 facts.note(CountedVersion::new(judged.version, rule.is_some()), rule, fate, key, claim);
             }
@@ -243,11 +256,26 @@ impl Work {
         }
         let mut kept = Frames::default();
         kept.push(&originals);
-        Ok(Output { rows: assembler.rows, frames, originals: kept, tally: assembler.tally, facts: facts.all() })
+        let Assembler { rows, tally, .. } = assembler;
+        Ok(Output { rows, frames, originals: kept, tally, facts: facts.all(), contributions })
     }
 }
 
 impl Context {
+    /// Notes what the row of an event adds to aggregates.
+    fn contribute(
+        &self,
+        event: u32,
+        rule: Option<&Arc<Rule>>,
+        outcome: &Result<Verdict, Rejection>,
+        contributions: &mut Vec<Contribution>,
+    ) {
+        let (Some(windows), Some(rule), Ok(Verdict::Accept(row))) = (&self.plan.windows, rule, outcome) else { return };
+        let all = windows.aggregates.iter().enumerate();
+        contributions
+            .extend(all.filter_map(|(index, planned)| planned.aggregate.contribution(index, event, &rule.digest, row)));
+    }
+
     /// The dedup key of an event that was judged, if it has one, and what it would claim it with.
     fn identity(
         &self,

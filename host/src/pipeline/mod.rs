@@ -9,10 +9,13 @@
 //! shadows, canaries and guards; `serving` holds all that judges a run, and `tables` follows tables that somebody changes.
 //! [`mod@watermark`] says how far event time is.
 //!
+//! [`windows`] puts accepted events into windows by their event time and makes rows of what those say.
+//!
 //! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
 
 pub mod assemble;
 pub mod beside;
+mod commit;
 pub mod dedup;
 pub mod deliver;
 pub mod error;
@@ -32,6 +35,7 @@ mod serving;
 mod tables;
 mod threads;
 pub mod watermark;
+pub mod windows;
 
 pub use crate::stop::Stop;
 pub use error::RunError;

@@ -11,6 +11,8 @@ use std::sync::Arc;
 pub struct Options {
     /// Take a new ledger although the tables have rows.
     pub new_ledger: bool,
+    /// Leave open windows that the ledger holds, whatever they hold.
+    pub forget_windows: bool,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
     /// Asked to stop.

@@ -3,17 +3,23 @@
 //! Rows are laid out for the table, not for a rule's manifest: rules of several event versions share one table and one
 //! stream. A column that no rule fills is left out of the rows, so the table's own default holds.
 
+mod aggregates;
+mod table;
+
+pub use aggregates::{AggregatePlan, LateColumn, LatePlan, PaneColumn, WindowsPlan};
+
 use super::keys::RowKeys;
-use crate::config::{Config, Create, Problem, TierConfig, WarehouseConfig, key_path};
+use crate::config::{Config, Problem, TierConfig, WarehouseConfig, key_path};
 use crate::digest::Digest;
 use crate::row::{Column, ColumnType};
 use crate::rules::{Manifest, Rule, RuleSet, Served};
 use crate::warehouse::{
-    Encoding, HostColumn, HostTableColumn, Layout, Limit, NewTable, Source, TableColumn, Tier, bronze_columns,
-    create_statement, quarantine_columns, resolution_columns, table_name,
+    HostColumn, HostTableColumn, Layout, Limit, NewTable, Source, TableColumn, Tier, bronze_columns,
+    quarantine_columns, resolution_columns, table_name,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use table::Known;
 
 /// The optional host column of silver, written where the table has it.
 const RULE_DIGEST: &str = "rule_digest";
@@ -35,6 +41,8 @@ pub struct Plan {
     pub pipeline: String,
     /// Where rows have what dedup compares, by rule; none without dedup.
     pub row_keys: BTreeMap<Digest, RowKeys>,
+    /// What is measured over windows, if anything is.
+    pub windows: Option<WindowsPlan>,
 }
 
 /// A table that the host fills alone.
@@ -68,7 +76,11 @@ impl Plan {
             Tier::Bronze => self.bronze.as_ref().map(|table| &table.layout),
             Tier::Silver => Some(&self.silver.layout),
             Tier::Quarantine => Some(&self.quarantine.layout),
-            Tier::Late | Tier::Panes(_) => None,
+            Tier::Late => self.windows.as_ref().map(|windows| &windows.late.layout),
+            Tier::Panes(_) => {
+                let mut aggregates = self.windows.iter().flat_map(|windows| &windows.aggregates);
+                aggregates.find(|planned| planned.tier == tier).map(|planned| &planned.layout)
+            }
         }
     }
 }
@@ -85,6 +97,7 @@ pub fn plan(
         planner.host_table("quarantine", &config.quarantine, quarantine_columns(), resolution_columns(), &live);
     let silver = planner.silver(config, rules, &live);
     let row_keys = planner.row_keys(config, rules);
+    let windows = planner.windows(config, rules, &live);
     match (bronze, silver, quarantine) {
         (bronze, Some(silver), Some(quarantine)) if planner.problems.is_empty() => {
             let plan = Plan {
@@ -95,6 +108,7 @@ pub fn plan(
                 source_name: config.source.name(),
                 pipeline: config.name.clone(),
                 row_keys,
+                windows,
             };
             Ok((plan, planner.new))
         }
@@ -113,61 +127,7 @@ impl Planner<'_> {
         self.problems.push(Problem::new(key, what));
     }
 
-    /// The layout of a table, without columns yet.
-    fn layout(&self, table: &str) -> Layout {
-        let encoding = match self.warehouse {
-            WarehouseConfig::Sqlite { .. } => Encoding::Cells,
-            WarehouseConfig::Bigquery(_) => Encoding::Proto(Vec::new()),
-        };
-        Layout { table: table_name(self.warehouse, table), columns: Vec::new(), encoding }
-    }
-
-    /// The columns of a tier's table: as it is, or as it will be made.
-    fn table(
-        &mut self,
-        tier: &str,
-        config: &TierConfig,
-        wanted: impl FnOnce(&mut Self) -> Vec<Column>,
-        live: impl Fn(&str) -> Option<Vec<TableColumn>>,
-    ) -> Option<Vec<TableColumn>> {
-        if let Some(columns) = live(&config.table) {
-            return Some(columns);
-        }
-        if config.create == Create::Never {
-            let what = format!(
-                "table {} does not exist: make it, by `preflight provision` or by hand, or let it be made with create = \"if_needed\"",
-                table_name(self.warehouse, &config.table)
-            );
-            self.refuse(format!("{tier}.table"), what);
-            return None;
-        }
-        let columns = wanted(self);
-        let made = columns
-            .iter()
-            .map(|column| TableColumn {
-                name: column.name.clone(),
-                declared: column.kind.to_string(),
-                holds: vec![column.kind],
-                limit: None,
-                nullable: column.nullable,
-                has_default: false,
-            })
-            .collect();
-        let new = NewTable {
-            name: config.table.clone(),
-            columns,
-            partition_by: config.partition_by.clone(),
-            cluster_by: config.cluster_by.clone(),
-            description: config.description.clone(),
-        };
-        if let Err(what) = create_statement(self.warehouse, &new) {
-            self.refuse(format!("{tier}.table"), what);
-        }
-        self.new.push(new);
-        Some(made)
-    }
-
-    /// A table that the host fills. The `empty` columns of a table that is made are null in what it writes.
+    /// A table of events that the host fills. The `empty` columns of a table that is made are null in what it writes.
     fn host_table(
         &mut self,
         tier: &str,
@@ -176,42 +136,9 @@ impl Planner<'_> {
         empty: &[(&str, ColumnType)],
         live: impl Fn(&str) -> Option<Vec<TableColumn>>,
     ) -> Option<HostTable> {
-        let key = format!("{tier}.table");
-        let created = known.iter().map(HostTableColumn::created);
-        let created = created.chain(empty.iter().map(|(name, kind)| Column::new(*name, *kind, true)));
-        let table = self.table(tier, config, |_| created.collect(), live)?;
-        let mut layout = self.layout(&config.table);
-        let mut columns = Vec::new();
-        for column in &table {
-            let Some(ours) = known.iter().find(|ours| ours.name.eq_ignore_ascii_case(&column.name)) else {
-                if !column.nullable && !column.has_default {
-                    self.refuse(&key, format!("column `{}` is NOT NULL and nothing fills it", column.name));
-                }
-                continue;
-            };
-            if column.holds.is_empty() && column.nullable && !ours.required {
-                // Such as an array: it stays empty.
-                continue;
-            }
-            self.fits(&key, column, ours.host.kind(), "the host");
-            if column.limit.is_some() {
-                let what = "which what the host writes may break: declare it without a limit";
-                self.refuse(&key, format!("column `{}` is declared {}, {what}", column.name, column.declared));
-            }
-            if !column.nullable && ours.host.nullable() {
-                self.refuse(
-                    &key,
-                    format!("column `{}` is NOT NULL, but not every event has a value for it", column.name),
-                );
-            }
-            layout.add(column);
-            columns.push(ours.host);
-        }
-        for ours in known.iter().filter(|ours| ours.required) {
-            if !table.iter().any(|column| column.name.eq_ignore_ascii_case(ours.name)) {
-                self.refuse(&key, format!("it lacks column `{}` ({})", ours.name, ours.host.kind()));
-            }
-        }
+        let known: Vec<Known<HostColumn>> = known.iter().map(Known::from).collect();
+        let empty: Vec<Column> = empty.iter().map(|(name, kind)| Column::new(*name, *kind, true)).collect();
+        let (layout, columns) = self.known_table(tier, config, &known, &empty, live)?;
         Some(HostTable { layout: Arc::new(layout), columns })
     }
 

@@ -55,8 +55,7 @@ pub fn refusals(config: &Config) -> Option<ConfigError> {
 
 /// The live tables, or why they cannot be read.
 pub(super) fn inspect(config: &Config) -> Live {
-    let tiers = [config.bronze.as_ref(), Some(&config.silver.tier), Some(&config.quarantine)];
-    let mut tables: Vec<&str> = tiers.into_iter().flatten().map(|tier| tier.table.as_str()).collect();
+    let mut tables: Vec<&str> = config.tiers().map(|tier| tier.table.as_str()).collect();
     if let RulesFrom::Store(_) = config.rules.from {
         tables.push(&config.rules.shadow.table);
     }

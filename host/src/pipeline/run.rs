@@ -6,10 +6,10 @@
 //!
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
-use super::dedup::{Dedup, Settled};
+use super::commit::{Commit, Committer, Turn};
+use super::dedup::Dedup;
 use super::deliver::{DeliverError, Delivery};
 use super::error::RunError;
-use super::evaluate::{EvaluateError, Evaluated};
 use super::options::Options;
 use super::prepare::{Prepared, inspect, source_exists};
 use super::reload::{begin, report};
@@ -18,11 +18,12 @@ use super::replay::serve::{Requests, Server};
 use super::report::Report;
 use super::retry::{Patience, retrying};
 use super::serving::Serving;
+use super::watermark::WatermarkSource;
+use super::windows::EventTime;
 use crate::config::Config;
-use crate::failpoint;
 use crate::ledger::inbox::Inbox;
-use crate::ledger::{Ledger, LedgerError, Seq};
-use crate::source::{self, Leases, Settings};
+use crate::ledger::{Ledger, LedgerError};
+use crate::source::{self, Settings};
 use crate::stop::Stop;
 use crate::telemetry::status::{State, Status};
 use crate::telemetry::tally::Tally;
@@ -36,11 +37,15 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::MissedTickBehavior;
 
 /// Micro-batches that are judged at the same time.
 const JUDGING: usize = 3;
 /// Commits that may wait for delivery.
 const UNDELIVERED: usize = 4;
+
+/// How often is looked whether time alone makes something due.
+const TICK: Duration = Duration::from_millis(250);
 
 /// Commits whose messages may wait for their ack to be confirmed.
 const ACKS: usize = 16;
@@ -57,12 +62,13 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let report = |tally: &Tally, resumed, complete| {
         Report::new(&config.name, tally, config.bronze.is_some(), resumed, complete, began.elapsed())
     };
-    let Some(Started { source, serving, delivery, dedup, resumed }) = started else {
+    let Some(Started { source, serving, delivery, dedup, event_time, resumed }) = started else {
         return Ok(report(&Tally::default(), 0, false));
     };
-    let mut requests = requests(config, &serving, &delivery, &dedup, options);
+    let mut requests = requests(config, &serving, &delivery, &dedup, event_time.as_ref(), options);
     let mut drained = pin!(drained(options.stop.clone(), config.drain_timeout).fuse());
-    let driven = drive(source, &serving, &delivery, &dedup, drained.as_mut(), config.drain_timeout, options).await;
+    let means = Means { config, serving: &serving, delivery: &delivery, dedup: &dedup, event_time };
+    let driven = drive(source, means, drained.as_mut(), options).await;
     // Where the time is over already, nothing is waited for.
     let requested = if drained.is_terminated() {
         Ok(())
@@ -90,6 +96,8 @@ struct Started {
     serving: Serving,
     delivery: Delivery,
     dedup: Dedup,
+    /// The open windows, if anything is measured over windows.
+    event_time: Option<EventTime>,
     /// Commits of an earlier run that were sent.
     resumed: u64,
 }
@@ -118,6 +126,13 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
     if ledger.is_new() && !options.new_ledger {
         refuse_old_rows(config, &ledger, warehouse.as_ref(), &patience).await?;
     }
+    let event_time = match &plan.windows {
+        Some(windows) => {
+            let (forget, clock) = (options.forget_windows, options.clock.as_ref());
+            Some(EventTime::restore(config, windows, &mut ledger, forget, clock)?)
+        }
+        None => None,
+    };
     ledger.begin()?;
     for table in new_tables {
         retrying(&patience, || warehouse.create_table(table.clone())).await?;
@@ -138,11 +153,18 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
     }
     options.status.serves(rules.revision(), report::serving(&rules));
     let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
-    Ok(Started { source, serving, delivery, dedup, resumed })
+    Ok(Started { source, serving, delivery, dedup, event_time, resumed })
 }
 
 /// Takes requests to this worker as long as it runs.
-fn requests(config: &Config, serving: &Serving, delivery: &Delivery, dedup: &Dedup, options: &Options) -> Requests {
+fn requests(
+    config: &Config,
+    serving: &Serving,
+    delivery: &Delivery,
+    dedup: &Dedup,
+    event_time: Option<&EventTime>,
+    options: &Options,
+) -> Requests {
     let server = Server {
         inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
         quarantine: Quarantine::of(config),
@@ -150,6 +172,7 @@ fn requests(config: &Config, serving: &Serving, delivery: &Delivery, dedup: &Ded
         context: serving.context(),
         delivery: delivery.clone(),
         dedup: dedup.clone(),
+        event_time: event_time.cloned(),
         clock: Arc::clone(&options.clock),
     };
     server.start(options.stop.clone())
@@ -173,8 +196,7 @@ async fn refuse_old_rows(
     warehouse: &dyn Warehouse,
     patience: &Patience,
 ) -> Result<(), RunError> {
-    let tables = [config.bronze.as_ref(), Some(&config.silver.tier), Some(&config.quarantine)];
-    for table in tables.into_iter().flatten().map(|tier| tier.table.as_str()) {
+    for table in config.tiers().map(|tier| tier.table.as_str()) {
         let exists = retrying(patience, || warehouse.columns(table)).await?.is_some();
         if exists && retrying(patience, || warehouse.has_rows(table)).await? {
             return Err(RunError::NewLedger {
@@ -186,25 +208,57 @@ async fn refuse_old_rows(
     Ok(())
 }
 
+/// What moves micro-batches along.
+struct Means<'a> {
+    config: &'a Config,
+    serving: &'a Serving,
+    delivery: &'a Delivery,
+    dedup: &'a Dedup,
+    event_time: Option<EventTime>,
+}
+
+impl Means<'_> {
+    /// Who commits, once the source has started.
+    fn committer(&self, source: &source::Running, commits: mpsc::Sender<Commit>, options: &Options) -> Committer {
+        let event_time = self.event_time.clone().map(|event_time| {
+            let (messages, within) = (source.progress.messages.clone(), source.comes_again_within);
+            let clock = Arc::clone(&options.clock);
+            let moves = WatermarkSource::new(&self.config.watermark, messages, within, event_time.watermark(), clock);
+            (event_time, Mutex::new(moves))
+        });
+        Committer {
+            delivery: self.delivery.clone(),
+            dedup: self.dedup.clone(),
+            event_time,
+            is_bounded: self.config.source.is_bounded(),
+            commits,
+            status: options.status.clone(),
+            clock: Arc::clone(&options.clock),
+        }
+    }
+}
+
 /// Moves micro-batches along until the source has ended and everything is delivered.
 async fn drive(
     source: source::Opened,
-    serving: &Serving,
-    delivery: &Delivery,
-    dedup: &Dedup,
+    means: Means<'_>,
     mut drained: Pin<&mut Fuse<impl Future<Output = RunError>>>,
-    drain_timeout: Duration,
     options: &Options,
 ) -> Result<(Tally, bool), RunError> {
+    let Means { config, serving, delivery, dedup, .. } = means;
     let stop_reading = Stop::default();
     let mut source = source.start(stop_reading.clone()).map_err(RunError::Thread)?;
     options.metrics.reading(Arc::clone(&source.progress));
     options.status.state(State::Running);
     let telling = source.trouble.take().map(|trouble| tokio::spawn(tell(trouble, options.status.clone())));
     let (commits, queue) = mpsc::channel::<Commit>(UNDELIVERED);
+    let committer = means.committer(&source, commits.clone(), options);
+    let has_windows = committer.event_time.is_some();
     let mut delivering = tokio::spawn(deliver_all(delivery.clone(), dedup.clone(), queue));
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut judging = FuturesOrdered::new();
-    let (mut reading, mut stopping, mut cut_short) = (true, false, false);
+    let (mut reading, mut stopping, mut cut_short, mut closed) = (true, false, false, false);
     let mut source_error = None;
     let outcome = {
         // Both may have to wait for long; being asked to stop is noticed meanwhile.
@@ -212,7 +266,10 @@ async fn drive(
         let mut committing = pin!(Fuse::terminated());
         loop {
             if !reading && judging.is_empty() && admitting.is_terminated() && committing.is_terminated() {
-                break Ok(());
+                if stopping || source_error.is_some() || std::mem::replace(&mut closed, true) {
+                    break Ok(());
+                }
+                committing.set(committer.turn(Turn::EndOfInput(serving.plan())).fuse());
             }
             tokio::select! {
                 biased;
@@ -235,8 +292,11 @@ async fn drive(
                 },
                 // Delivery has failed: without this a quiet source would keep it from being said.
                 () = commits.closed() => break Ok(()),
+                _ = ticks.tick(), if has_windows && committing.is_terminated() => {
+                    committing.set(committer.turn(Turn::Tick(serving.plan())).fuse());
+                }
                 Some(judged) = judging.next(), if committing.is_terminated() => {
-                    committing.set(commit(judged, delivery, dedup, &commits).fuse());
+                    committing.set(committer.turn(Turn::Batch(Box::new(judged))).fuse());
                 }
                 batch = source.batches.recv(), if reading && admitting.is_terminated() && judging.len() < JUDGING => {
                     match batch {
@@ -262,7 +322,7 @@ async fn drive(
             delivered = &mut delivering => delivered.map_err(thread)?.map_err(RunError::from),
             given_up = &mut drained => Err(given_up),
             // What ends the run is not to be told only when the warehouse is back. The next run sends the rest.
-            () = tokio::time::sleep(drain_timeout), if failed => Ok(()),
+            () = tokio::time::sleep(config.drain_timeout), if failed => Ok(()),
         }
     };
     // What is held is given back.
@@ -277,13 +337,6 @@ async fn drive(
     outcome?;
     delivered?;
     source_error.map_or(Ok((options.metrics.tally(), !cut_short)), |error| Err(error.into()))
-}
-
-/// A commit that waits for its delivery.
-struct Commit {
-    seq: Seq,
-    tally: Tally,
-    leases: Leases,
 }
 
 /// Returns when what was taken is not to be waited for any more: some time after it was asked to stop, or when it was asked
@@ -308,40 +361,6 @@ async fn tell(mut trouble: watch::Receiver<Option<String>>, status: Status) {
             return;
         }
     }
-}
-
-/// Commits a judged micro-batch to the ledger. False if delivery no longer takes commits.
-async fn commit(
-    judged: Result<Evaluated, EvaluateError>,
-    delivery: &Delivery,
-    dedup: &Dedup,
-    commits: &mpsc::Sender<Commit>,
-) -> Result<bool, RunError> {
-    let judged = judged?;
-    failpoint::pass(failpoint::BATCH_JUDGED);
-    // Bounded memory: nothing is committed that delivery has no room for.
-    let Ok(room) = commits.reserve().await else { return Ok(false) };
-    let committing_alone = dedup.committing().await;
-    let Settled { parts, originals, tally, seen, position, leases, submitted, revision, .. } =
-        dedup.settle(judged, delivery).await?;
-    let events = tally.read;
-    for part in parts.iter().filter(|part| !part.rows.is_empty()) {
-        delivery.ensure_stream(part.tier).await?;
-    }
-    // A retry needs the parts again, so they are shared until the commit takes them.
-    let work = Arc::new((parts, originals, position, seen, committing_alone));
-    let call = move |ledger: &mut Ledger| {
-        let (parts, originals, position, seen, _) = work.as_ref();
-        ledger.commit(parts, originals, position.as_ref().map(|(key, at)| (key.as_str(), at.as_str())), seen)
-    };
-    let committing = Instant::now();
-    let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
-    failpoint::pass(failpoint::LEDGER_COMMITTED);
-    delivery.metrics.committed(committing.elapsed());
-    room.send(Commit { seq, tally, leases });
-    let micros = u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX);
-    tracing::debug!(target: "preflight::batch", seq, events, revision, micros, "committed");
-    Ok(true)
 }
 
 /// Delivers commits as they come, and what refused rows added at the end.

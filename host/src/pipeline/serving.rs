@@ -81,6 +81,11 @@ impl Serving {
         self.current.clone()
     }
 
+    /// Where values go now.
+    pub(super) fn plan(&self) -> Arc<Plan> {
+        Arc::clone(&self.current.borrow().plan)
+    }
+
     /// Ends the threads: what is compared by then counts, and a guard that trips on it still rolls back.
     pub(super) async fn finish(self) {
         self.tables.abort();

@@ -5,3 +5,4 @@ pub mod metrics;
 pub mod progress;
 pub mod status;
 pub mod tally;
+pub mod window_counts;

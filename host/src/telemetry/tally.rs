@@ -1,6 +1,7 @@
 //! What became of the events, by event version and stage: counted once, shown at the end, in the metrics and at the
 //! admin endpoint.
 
+use super::window_counts::WindowCounts;
 use crate::time::Micros;
 use crate::verdict::Rejection;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,8 @@ pub struct Tally {
     pub bronze: u64,
     /// The latest publish time of the events.
     pub newest: Option<Micros>,
+    /// What windows said.
+    pub windows: WindowCounts,
     versions: BTreeMap<Box<str>, Outcomes>,
 }
 
@@ -107,6 +110,7 @@ impl Tally {
         self.redelivered += later.redelivered;
         self.bronze += later.bronze;
         self.newest = self.newest.max(later.newest);
+        self.windows.add(&later.windows);
         for (version, outcomes) in &later.versions {
             let own = self.named(version);
             own.accepted += outcomes.accepted;

@@ -61,6 +61,8 @@ pub struct Aggregator {
     late: BTreeSet<Place>,
     /// Windows that were changed or dropped since the last commit.
     changed: Vec<Place>,
+    /// The latest expiry of a window that was dropped.
+    expired: Micros,
 }
 
 impl Aggregator {
@@ -74,7 +76,13 @@ impl Aggregator {
             processing_timers: BTreeSet::new(),
             late: BTreeSet::new(),
             changed: Vec::new(),
+            expired: Micros::MIN,
         }
+    }
+
+    /// The latest expiry of a window that was dropped.
+    pub const fn expired(&self) -> Micros {
+        self.expired
     }
 
     /// What it is.
@@ -122,11 +130,12 @@ impl Aggregator {
         }
         let wait = if window.passed {
             match self.spec.trigger.late {
-                LateTrigger::Each => {
+                // What was never heard of waits for nothing.
+                LateTrigger::Every(wait) if window.has_spoken() => Some(wait),
+                LateTrigger::Each | LateTrigger::Every(_) => {
                     self.late.insert((key, joined));
                     return true;
                 }
-                LateTrigger::Every(wait) => Some(wait),
             }
         } else {
             self.spec.trigger.early
@@ -245,6 +254,7 @@ impl Aggregator {
         }
         self.event_timers.insert((at, place.clone()));
         self.close(&place.0, place.1);
+        self.expired = self.expired.max(at);
     }
 
     fn fire_window(&mut self, place: &Place, timing: Timing, panes: &mut Vec<Pane>) {
@@ -292,7 +302,7 @@ impl Aggregator {
         let place = (Arc::clone(key), window.span);
         if let Some(due) = window.due {
             self.processing_timers.insert((due, place.clone()));
-        } else if window.passed && window.fresh > 0 && self.spec.trigger.late == LateTrigger::Each {
+        } else if window.passed && window.fresh > 0 {
             // The process ended before it fired.
             self.late.insert(place.clone());
         }

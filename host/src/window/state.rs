@@ -58,6 +58,11 @@ impl Window {
         self.fresh += 1;
     }
 
+    /// Whether it has fired, or a session that is part of it has.
+    pub const fn has_spoken(&self) -> bool {
+        self.index > 0 || !self.absorbed.is_empty()
+    }
+
     /// Takes a session over. All its events are in the next pane; what it has fired is taken back with that.
     pub fn absorb(&mut self, other: Self) {
         self.content.merge(&other.content);

@@ -130,6 +130,15 @@ fn early_panes_come_so_long_after_the_first_event_since_the_last() {
 }
 
 #[test]
+fn the_first_pane_of_a_window_does_not_wait_for_more_late_events() {
+    let mut story = Story::of(Spec { trigger: Trigger { early: None, late: LateTrigger::Every(50) }, ..fixed() });
+    story.watermark(15);
+    assert_eq!(story.events(&[(5, 7)]), ["[0, 10) 0 LATE 1 7"]);
+    assert!(story.events(&[(5, 1)]).is_empty());
+    assert_eq!(story.processing_time(50), ["[0, 10) 1 LATE 2 8"]);
+}
+
+#[test]
 fn what_waits_when_a_window_expires_is_said_before_it_is_dropped() {
     let mut story = Story::of(Spec { trigger: Trigger { early: None, late: LateTrigger::Every(50) }, ..fixed() });
     story.events(&[(3, 1)]);
@@ -230,7 +239,7 @@ fn what_is_recorded_comes_back_and_old_records_are_not_needed() {
             kept.add("a", Element { key: &[key, 0], event_time: step + i64::from(key) * 5, inputs: &inputs }, step);
         }
         kept.fire(step - 3, step, usize::MAX, &mut said);
-        let record = kept.record();
+        let record = kept.record(step);
         log.push((record.number, record.bytes));
         log.retain(|(number, _)| *number >= record.first_needed);
         let mut restored = windows();
@@ -249,13 +258,42 @@ fn what_is_recorded_comes_back_and_old_records_are_not_needed() {
     assert_eq!((counted, kept.open()), (1_400, 0));
 }
 
+/// The next run over more of it must not count into what this one has closed, and may open what is new.
+#[test]
+fn at_the_end_of_a_bounded_source_what_is_kept_is_how_far_windows_are_closed() {
+    let mut windows = Windows::new([("a".into(), fixed())]);
+    for event_time in [3, 35, 1_000_000] {
+        windows.add("a", Element { key: b"", event_time, inputs: &[Value::Null, Value::Null] }, 0);
+    }
+    assert_eq!(windows.record(500).watermark, Micros::MIN);
+    let mut said = Vec::new();
+    while windows.fire(Micros::MAX, 500, said.len() + 1, &mut said) {}
+    assert_eq!(said.len(), 3);
+    assert_eq!(windows.record(500).watermark, 500, "what is in the future does not close the present");
+    assert_eq!(windows.record(10_000_000).watermark, 1_000_030);
+}
+
 #[test]
 fn a_damaged_record_is_told() {
     let mut windows = Windows::new([("a".into(), fixed())]);
     assert!(windows.restore(0, &[1, 2, 3]).unwrap_err().to_string().contains("cannot be read"));
-    let other = Windows::new([("b".into(), fixed())]);
-    let mut other = other;
-    other.add("b", Element { key: b"", event_time: 1, inputs: &[Value::Null, Value::Null] }, 0);
-    let record = other.record();
-    assert!(windows.restore(0, &record.bytes).unwrap_err().to_string().contains("aggregate b"));
+}
+
+#[test]
+fn what_records_leave_open_is_known_without_the_aggregates() {
+    let mut windows = Windows::new([("a".into(), fixed())]);
+    let mut left = windows::LeftOpen::default();
+    for event_time in [1, 2, 11] {
+        windows.add("a", Element { key: b"", event_time, inputs: &[Value::Null, Value::Null] }, 0);
+    }
+    let mut other = Windows::new([("b".into(), fixed())]);
+    for (watermark, open) in [(0, 2), (30, 1), (40, 0)] {
+        windows.fire(watermark, 0, usize::MAX, &mut Vec::new());
+        let record = windows.record(0);
+        left.read(&record.bytes).unwrap();
+        assert_eq!((left.of("a"), left.of("b")), (open, 0));
+        other.restore(record.number, &record.bytes).unwrap();
+        assert_eq!(other.open(), 0);
+    }
+    assert!(left.read(&[1, 2, 3]).is_err());
 }

@@ -10,7 +10,7 @@ use super::span::Span;
 use super::spec::Spec;
 use super::state::Window;
 use crate::time::Micros;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Unchanged windows that a record repeats at least.
@@ -20,6 +20,8 @@ const REPEATED: usize = 16;
 #[derive(Debug)]
 pub struct Windows {
     watermark: Micros,
+    /// The watermark before the end of a bounded source.
+    before_end: Micros,
     aggregates: BTreeMap<Arc<str>, Aggregator>,
     round: Round,
 }
@@ -65,7 +67,7 @@ impl Windows {
     /// Of these aggregates, without open windows.
     pub fn new(specs: impl IntoIterator<Item = (Arc<str>, Spec)>) -> Self {
         let aggregates = specs.into_iter().map(|(name, spec)| (name, Aggregator::new(spec))).collect();
-        Self { watermark: Micros::MIN, aggregates, round: Round::default() }
+        Self { watermark: Micros::MIN, before_end: Micros::MIN, aggregates, round: Round::default() }
     }
 
     /// How far the watermark is.
@@ -93,6 +95,9 @@ impl Windows {
     /// Stops when there are `limit` panes and returns whether more is due.
     pub fn fire(&mut self, watermark: Micros, processing_time: Micros, limit: usize, panes: &mut Vec<Named>) -> bool {
         self.watermark = self.watermark.max(watermark);
+        if self.watermark < Micros::MAX {
+            self.before_end = self.watermark;
+        }
         let now = Now { watermark: self.watermark, processing_time };
         for (name, aggregator) in &mut self.aggregates {
             let Some(left) = limit.checked_sub(panes.len()).filter(|left| *left > 0) else { break };
@@ -110,7 +115,10 @@ impl Windows {
     }
 
     /// What changed since the last record.
-    pub fn record(&mut self) -> Record {
+    ///
+    /// At the end of a bounded source the watermark that is kept is no infinity: another run may read on. What was closed stays
+    /// closed, as far as it is not in the future.
+    pub fn record(&mut self, processing_time: Micros) -> Record {
         let mut bytes = Vec::new();
         let mut count = 0;
         for (name, aggregator) in &mut self.aggregates {
@@ -124,7 +132,13 @@ impl Windows {
         }
         let number = self.round.next;
         self.round.next += 1;
-        Record { number, bytes, first_needed: self.round.needed, watermark: self.watermark }
+        let watermark = if self.watermark == Micros::MAX {
+            let expired = self.aggregates.values().map(Aggregator::expired).max().unwrap_or(Micros::MIN);
+            expired.min(processing_time).max(self.before_end)
+        } else {
+            self.watermark
+        };
+        Record { number, bytes, first_needed: self.round.needed, watermark }
     }
 
     /// Says unchanged windows again, and notes when all were.
@@ -151,14 +165,13 @@ impl Windows {
         self.round.began = self.round.next + 1;
     }
 
-    /// Takes a record in that was written before; all of them, in their order.
+    /// Takes a record in that was written before; all of them, in their order. What it says of other aggregates is left out.
     pub fn restore(&mut self, number: u64, mut bytes: &[u8]) -> Result<(), Unreadable> {
         while !bytes.is_empty() {
             let read = postcard::take_from_bytes::<Entry<'_, Window>>(bytes);
             let ((name, key, span, window), rest) = read.map_err(|error| Unreadable(error.to_string()))?;
             bytes = rest;
-            let aggregator = self.aggregates.get_mut(name);
-            let aggregator = aggregator.ok_or_else(|| Unreadable(format!("the pipeline has no aggregate {name}")))?;
+            let Some(aggregator) = self.aggregates.get_mut(name) else { continue };
             let key = Arc::from(key);
             match window {
                 Some(window) => aggregator.restore(&key, window),
@@ -173,6 +186,35 @@ impl Windows {
     /// The watermark as it was committed last.
     pub fn restore_watermark(&mut self, watermark: Micros) {
         self.watermark = watermark;
+        self.before_end = watermark;
+    }
+}
+
+/// The windows that records leave open, of whatever aggregates: how many of each.
+#[derive(Debug, Default)]
+pub struct LeftOpen(BTreeMap<String, BTreeSet<(Vec<u8>, Span)>>);
+
+impl LeftOpen {
+    /// Takes a record in; all of them, in their order.
+    pub fn read(&mut self, mut bytes: &[u8]) -> Result<(), Unreadable> {
+        while !bytes.is_empty() {
+            let read = postcard::take_from_bytes::<Entry<'_, Window>>(bytes);
+            let ((name, key, span, window), rest) = read.map_err(|error| Unreadable(error.to_string()))?;
+            bytes = rest;
+            let places = self.0.entry(name.to_owned()).or_default();
+            let place = (key.to_vec(), span);
+            if window.is_some() {
+                places.insert(place);
+            } else {
+                places.remove(&place);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of an aggregate are open.
+    pub fn of(&self, aggregate: &str) -> usize {
+        self.0.get(aggregate).map_or(0, BTreeSet::len)
     }
 }
 

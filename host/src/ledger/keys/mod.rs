@@ -18,6 +18,7 @@ pub(super) use pages::TABLES;
 
 use super::{LedgerError, Seq};
 use crate::time::Micros;
+use crate::window::Record;
 use log::{KeyLog, Kind, Moment, Written};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::time::Duration;
@@ -65,6 +66,8 @@ pub struct Additions {
     pub claims: Vec<(u32, Key, Claim)>,
     /// Keys of events that were rejected or ignored: nothing else is known of them.
     pub repeats: Vec<Key>,
+    /// What changed of windows.
+    pub windows: Option<Record>,
     /// How long the process has run.
     pub ran: Duration,
     /// The last commit whose messages are acknowledged, with all before it.

@@ -16,7 +16,7 @@ pub use need::{DedupNeed, Needs, needs};
 pub use settle::Settled;
 
 use crate::config::{Config, DedupConfig, SourceConfig};
-use crate::ledger::{Horizon, Retention, Seq};
+use crate::ledger::{Additions, Horizon, Retention, Seq};
 use crate::running_time::RunningTime;
 use acks::Acks;
 use std::sync::Arc;
@@ -92,6 +92,11 @@ impl Dedup {
 
     fn ran(&self) -> Duration {
         self.0.running_time.passed()
+    }
+
+    /// What a commit adds that has no events.
+    pub fn nothing_seen(&self) -> Additions {
+        Additions { ran: self.ran(), acked: self.0.acks.up_to(), ..Additions::default() }
     }
 
     /// The messages of a commit are going to be acknowledged.

@@ -9,6 +9,7 @@ use crate::pipeline::deliver::Delivery;
 use crate::pipeline::evaluate::Evaluated;
 use crate::pipeline::facts::{Fact, Mark};
 use crate::pipeline::plan::Plan;
+use crate::pipeline::windows::Contribution;
 use crate::source::Leases;
 use crate::telemetry::tally::Tally;
 use crate::verdict::{Rejection, stage};
@@ -30,6 +31,12 @@ pub struct Settled {
     pub seen: Additions,
     /// Indexes of the events that are duplicates.
     pub duplicates: BTreeSet<u32>,
+    /// What accepted events that are new add to aggregates.
+    pub contributions: Vec<Contribution>,
+    /// The events.
+    pub events: Arc<Vec<Event>>,
+    /// Where values go.
+    pub plan: Arc<Plan>,
     /// The source's position.
     pub position: Option<(String, String)>,
     /// Our hold on the messages.
@@ -62,11 +69,25 @@ impl Dedup {
     }
 
     async fn settle_as(&self, judged: Evaluated, delivery: &Delivery, is_first: bool) -> Result<Settled, LedgerError> {
-        let Evaluated { parts, originals, tally, position, leases, submitted, revision, .. } = judged;
-        let seen = Additions { ran: self.ran(), acked: self.0.acks.up_to(), ..Additions::default() };
+        let Evaluated { parts, originals, tally, position, leases, submitted, revision, contributions, .. } = judged;
+        let (events, plan) = (judged.events, judged.plan);
+        let seen = self.nothing_seen();
         let duplicates = BTreeSet::new();
-        let mut settled = Settled { parts, originals, tally, seen, duplicates, position, leases, submitted, revision };
-        let Evaluated { marks, facts, events, plan, left_out_ids, .. } = judged;
+        let Evaluated { marks, facts, left_out_ids, .. } = judged;
+        let mut settled = Settled {
+            parts,
+            originals,
+            tally,
+            seen,
+            duplicates,
+            contributions,
+            events: Arc::clone(&events),
+            plan: Arc::clone(&plan),
+            position,
+            leases,
+            submitted,
+            revision,
+        };
         settled.seen.ids = marks.iter().filter_map(|mark| mark.id).chain(left_out_ids).collect();
         let facts = Arc::new(facts);
         let Before { known, claims } = self.before(&marks, &facts, delivery).await?;
@@ -150,6 +171,7 @@ impl Settled {
             self.tally.redelivered += u64::from(decision == Decision::Redelivered);
         }
         self.duplicates = decisions.of(Decision::Duplicate);
+        self.contributions.retain(|contribution| decisions.about(contribution.event) == Decision::Stays);
         for part in &mut self.parts {
             let goes = |event: u32| {
                 let decision = decisions.about(event);

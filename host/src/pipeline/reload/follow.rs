@@ -204,11 +204,14 @@ impl Following {
     fn build(&mut self, releases: Releases) {
         let (config, sandbox, store) = (Arc::clone(&self.config), Arc::clone(&self.sandbox), self.store.clone());
         let (messages, wanted) = (self.messages.clone(), releases.clone());
-        let serving = Arc::clone(&self.current.borrow().rules);
+        let (serving, planned) = {
+            let current = self.current.borrow();
+            (Arc::clone(&current.rules), Arc::clone(&current.plan))
+        };
         let build = move || {
             threads::lower(NICE);
             // Without its answer the revision would be neither served nor refused.
-            let building = || build(&config, &sandbox, &store, &wanted, &serving);
+            let building = || build(&config, &sandbox, &store, &wanted, (&serving, &planned));
             let result = catch_unwind(AssertUnwindSafe(building))
                 .unwrap_or_else(|_| Err(Problem::new("", "building it panicked; the log says where").into()));
             // After the end of the run nobody waits for it.

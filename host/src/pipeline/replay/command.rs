@@ -2,7 +2,7 @@
 
 use super::report::ReplayReport;
 use super::serve::{Answer, Request};
-use super::{Means, Progress, Quarantine, Replay, Wanted};
+use super::{Means, Progress, Quarantine, Replay, Wanted, Writing};
 use crate::config::Config;
 use crate::ledger::inbox::{Asked, Inbox};
 use crate::ledger::{Ledger, LedgerError};
@@ -13,6 +13,7 @@ use crate::pipeline::evaluate::{Context, Evaluators};
 use crate::pipeline::prepare::{Prepared, inspect};
 use crate::pipeline::reload::begin;
 use crate::pipeline::retry::{MayPass as _, Patience, retrying};
+use crate::pipeline::windows::EventTime;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::status::Board;
 use crate::time::Clock;
@@ -68,11 +69,17 @@ pub async fn replay(
     for table in std::mem::take(&mut prepared.new_tables) {
         retrying(&patience, || warehouse.create_table(table.clone())).await?;
     }
+    let mut ledger = ledger;
+    let event_time = match &prepared.plan.windows {
+        Some(windows) => Some(EventTime::restore(config, windows, &mut ledger, false, clock.as_ref())?),
+        None => None,
+    };
     let (evaluators, context) = judges(config, prepared, metrics)?;
     let delivery = Delivery::new(ledger, warehouse, Arc::clone(&context.plan), patience, metrics.clone());
     // What was promised is delivered before anything is selected: it may be of an earlier replay.
     delivery.resume().await?;
-    let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), writing: Some((&delivery, &dedup)) };
+    let writing = Writing { delivery: &delivery, dedup: &dedup, event_time: event_time.as_ref() };
+    let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), writing: Some(writing) };
     while replay.turn(&means).await? {}
     Ok(replay.report().clone())
 }

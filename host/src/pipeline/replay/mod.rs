@@ -16,12 +16,13 @@ use super::deliver::{DeliverError, Delivery};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::facts::Admitted;
 use super::plan::Plan;
+use super::windows::{EventTime, Watermark};
 use crate::config::{BatchConfig, Config, WarehouseConfig};
 use crate::event::Event;
 use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Original, Part};
 use crate::telemetry::tally::Tally;
-use crate::time::{Clock, Micros};
+use crate::time::Clock;
 use crate::warehouse::events::StoredEvents;
 use crate::warehouse::events::{EventsError, Filter, NotReplayable, Page, Resolution, Resolved, RowId, StoredEvent};
 use crate::warehouse::{self, Tier, WarehouseError};
@@ -116,8 +117,19 @@ pub struct Means<'a> {
     pub context: Context,
     /// Processing time.
     pub clock: &'a dyn Clock,
-    /// Who writes, and what was seen before; nobody, when it is only to be seen what would become of the events.
-    pub writing: Option<(&'a Delivery, &'a Dedup)>,
+    /// Who writes; nobody, when it is only to be seen what would become of the events.
+    pub writing: Option<Writing<'a>>,
+}
+
+/// Who writes what a replay comes to.
+#[derive(Clone, Copy)]
+pub struct Writing<'a> {
+    /// Who delivers.
+    pub delivery: &'a Delivery,
+    /// What was seen before.
+    pub dedup: &'a Dedup,
+    /// The open windows, if anything is measured over windows.
+    pub event_time: Option<&'a EventTime>,
 }
 
 /// A replay under way.
@@ -202,13 +214,13 @@ impl Replay {
         let plan = Plan { bronze: None, ..Plan::clone(&means.context.plan) };
         let context = Context { plan: Arc::new(plan), pairs: Arc::default(), ..means.context.clone() };
         let admitted = match means.writing {
-            Some((_, dedup)) => dedup.again(events),
+            Some(Writing { dedup, .. }) => dedup.again(events),
             None => Admitted { events, ..Admitted::default() },
         };
         let judged = means.evaluators.submit(admitted, &context).await?;
         failpoint::pass(failpoint::BATCH_JUDGED);
         let tally = match means.writing {
-            Some((delivery, dedup)) => self.write(judged, taken, at, delivery, dedup).await?,
+            Some(writing) => self.write(judged, taken, writing, means.clock).await?,
             None => judged.tally,
         };
         self.report.judged(&tally);
@@ -230,14 +242,13 @@ impl Replay {
         &self,
         judged: Evaluated,
         taken: Vec<(RowId, String)>,
-        at: Micros,
-        delivery: &Delivery,
-        dedup: &Dedup,
+        Writing { delivery, dedup, event_time }: Writing<'_>,
+        clock: &dyn Clock,
     ) -> Result<Tally, ReplayError> {
         // Nobody else commits from here on, until this is committed.
         let committing_alone = dedup.committing().await;
-        let Settled { parts, originals, mut tally, seen, duplicates, .. } =
-            dedup.settle_again(judged, delivery).await?;
+        let settled = dedup.settle_again(judged, delivery).await?;
+        let Settled { parts, originals, mut tally, mut seen, duplicates, contributions, events, plan, .. } = settled;
         let rejected: BTreeSet<u32> = parts
             .iter()
             .filter(|part| part.tier == Tier::Quarantine)
@@ -258,12 +269,19 @@ impl Replay {
             return Ok(tally);
         }
         let (table, pipeline) = (self.name.clone(), self.pipeline.clone());
-        let resolution = Resolution { table, pipeline, at, by: self.by.clone(), rows };
-        let silver: Vec<Part> = parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
-        if silver.iter().any(|part| !part.rows.is_empty()) {
-            delivery.ensure_stream(Tier::Silver).await?;
+        let resolution = Resolution { table, pipeline, at: clock.now(), by: self.by.clone(), rows };
+        let mut written: Vec<Part> = parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
+        if let (Some(event_time), Some(windows)) = (event_time, &plan.windows) {
+            // The watermark knows nothing of what is replayed. What it has passed fires with the next commit of the run.
+            let step = event_time.step(windows, &contributions, &events, Watermark::Stays, clock);
+            written.extend(step.parts);
+            seen.windows = Some(step.record);
+            tally.windows.add(&step.counts);
         }
-        let work = Arc::new((silver, resolution, seen, committing_alone));
+        for part in written.iter().filter(|part| !part.rows.is_empty()) {
+            delivery.ensure_stream(part.tier).await?;
+        }
+        let work = Arc::new((written, resolution, seen, committing_alone));
         let call = move |ledger: &mut Ledger| ledger.commit_replay(&work.0, &work.1, &work.2);
         let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
         failpoint::pass(failpoint::LEDGER_COMMITTED);

@@ -2,13 +2,14 @@
 //! most a micro-batch at a time.
 
 use super::report::ReplayReport;
-use super::{Means, Progress, Quarantine, Replay, ReplayError, Wanted};
+use super::{Means, Progress, Quarantine, Replay, ReplayError, Wanted, Writing};
 use crate::failpoint;
 use crate::ledger::LedgerError;
 use crate::ledger::inbox::{Inbox, Taken};
 use crate::pipeline::dedup::Dedup;
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::evaluate::{Context, Evaluators};
+use crate::pipeline::windows::EventTime;
 use crate::stop::Stop;
 use crate::time::Clock;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,8 @@ pub struct Server {
     pub delivery: Delivery,
     /// What was seen before.
     pub dedup: Dedup,
+    /// The open windows, if anything is measured over windows.
+    pub event_time: Option<EventTime>,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
 }
@@ -199,7 +202,11 @@ impl Server {
                 evaluators: &self.evaluators,
                 context: self.context.borrow().clone(),
                 clock: self.clock.as_ref(),
-                writing: Some((&self.delivery, &self.dedup)),
+                writing: Some(Writing {
+                    delivery: &self.delivery,
+                    dedup: &self.dedup,
+                    event_time: self.event_time.as_ref(),
+                }),
             };
             if !replay.turn(&means).await? {
                 let report = replay.report().clone();

@@ -1,0 +1,102 @@
+//! Open windows: a log of what changed of them, commit by commit, and how far the watermark is.
+//!
+//! Invariants: a record is written in the transaction of its commit. The records that are there, in their order, give what was
+//! open after the last commit: what is deleted is said again behind it.
+
+use super::{Ledger, LedgerError};
+use crate::time::Micros;
+use crate::window::Record;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use std::collections::BTreeMap;
+
+pub(super) const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS window_records (number INTEGER PRIMARY KEY NOT NULL, record BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS aggregates (name TEXT PRIMARY KEY NOT NULL, shape TEXT NOT NULL) WITHOUT ROWID;
+";
+
+/// Counters: how far the watermark is, and when the run epoch began.
+const WATERMARK: &str = "watermark";
+const EPOCH: &str = "epoch";
+
+/// Writes what changed, in the transaction of its commit.
+pub(super) fn write(connection: &Connection, record: &Record) -> Result<(), LedgerError> {
+    if !record.bytes.is_empty() {
+        let bytes = lz4_flex::compress_prepend_size(&record.bytes);
+        connection
+            .prepare_cached("INSERT INTO window_records VALUES (?1, ?2)")?
+            .execute(params![signed(record.number), bytes])?;
+        connection
+            .prepare_cached("DELETE FROM window_records WHERE number < ?1")?
+            .execute([signed(record.first_needed)])?;
+    }
+    set(connection, WATERMARK, record.watermark)
+}
+
+fn set(connection: &Connection, name: &str, value: i64) -> Result<(), LedgerError> {
+    connection.prepare_cached("INSERT OR REPLACE INTO counters VALUES (?1, ?2)")?.execute(params![name, value])?;
+    Ok(())
+}
+
+impl Ledger {
+    /// How far the watermark was at the last commit; none if there was none.
+    pub fn watermark(&self) -> Result<Option<Micros>, LedgerError> {
+        let mut statement = self.connection.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
+        Ok(statement.query_row([WATERMARK], |row| row.get(0)).optional()?)
+    }
+
+    /// The run epoch of what is counted: when it began. `now` for a ledger that has none.
+    pub fn epoch(&mut self, now: Micros) -> Result<i64, LedgerError> {
+        self.connection.execute("INSERT OR IGNORE INTO counters VALUES (?1, ?2)", params![EPOCH, now])?;
+        Ok(self.connection.query_row("SELECT value FROM counters WHERE name = ?1", [EPOCH], |row| row.get(0))?)
+    }
+
+    /// Begins a run epoch, which is later than any before it.
+    pub fn begin_epoch(&mut self, now: Micros) -> Result<i64, LedgerError> {
+        let epoch = now.max(self.epoch(now)? + 1);
+        set(&self.connection, EPOCH, epoch)?;
+        Ok(epoch)
+    }
+
+    /// What changed of windows, in its order.
+    pub fn window_records(
+        &self,
+        mut each: impl FnMut(u64, &[u8]) -> Result<(), LedgerError>,
+    ) -> Result<(), LedgerError> {
+        let mut statement = self.connection.prepare("SELECT number, record FROM window_records ORDER BY number")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            let number = u64::try_from(number).map_err(|_| LedgerError::Damaged("a record has no number".into()))?;
+            let bytes = row.get_ref(1)?.as_blob().map_err(rusqlite::Error::from)?;
+            let bytes = lz4_flex::decompress_size_prepended(bytes)
+                .map_err(|error| LedgerError::Damaged(format!("a record of windows: {error}")))?;
+            each(number, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The shapes of the aggregates whose windows the records have.
+    pub fn shapes(&self) -> Result<BTreeMap<String, String>, LedgerError> {
+        let mut statement = self.connection.prepare("SELECT name, shape FROM aggregates")?;
+        let shapes = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(shapes.collect::<Result<_, _>>()?)
+    }
+
+    /// Remembers the shapes of the aggregates, in place of those before. With `forget` all records are deleted.
+    pub fn keep_shapes(&mut self, shapes: &BTreeMap<String, String>, forget: bool) -> Result<(), LedgerError> {
+        let transaction = self.connection.transaction()?;
+        transaction.execute("DELETE FROM aggregates", [])?;
+        for (name, shape) in shapes {
+            transaction.execute("INSERT INTO aggregates VALUES (?1, ?2)", params![name, shape])?;
+        }
+        if forget {
+            transaction.execute("DELETE FROM window_records", [])?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).expect("nobody commits 2^63 times")
+}

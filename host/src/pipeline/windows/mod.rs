@@ -1,0 +1,134 @@
+//! Event time in a run: accepted events go into windows, panes and late events come out as rows.
+//!
+//! [`aggregate`] says what is measured of the rows of a rule, `restore` brings back what a ledger holds, `rows` makes rows.
+//! [`EventTime`] has the open windows of a run: they change only while a commit is made, and what changed is in that commit.
+
+pub mod aggregate;
+mod restore;
+mod rows;
+
+pub use aggregate::{Aggregate, Contribution};
+pub use restore::RestoreError;
+
+use super::plan::WindowsPlan;
+use crate::event::Event;
+use crate::ledger::Part;
+use crate::telemetry::window_counts::WindowCounts;
+use crate::time::{Clock, Micros};
+use crate::window::{Element, Record, Windows};
+use rows::Stamp;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Panes of one commit. Where more are due, another commit follows.
+const PANES: usize = 10_000;
+
+/// The open windows of a run. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct EventTime(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    windows: Mutex<Windows>,
+    epoch: i64,
+    pipeline: String,
+    /// More windows than this are not opened.
+    limit: u64,
+}
+
+/// What a commit does with the watermark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watermark {
+    /// It stays.
+    Stays,
+    /// It moves on, if this is further.
+    MovesTo(Micros),
+}
+
+/// What a commit adds for event time.
+#[derive(Debug)]
+pub struct Step {
+    /// Rows of panes and of late events.
+    pub parts: Vec<Part>,
+    /// What changed of windows.
+    pub record: Record,
+    /// Whether more is due, for another commit.
+    pub more: bool,
+    /// Panes and late events.
+    pub counts: WindowCounts,
+}
+
+impl EventTime {
+    /// Adds events to the windows they are in; then the watermark moves, then what is due fires. Elements see the watermark
+    /// as it was committed before.
+    pub fn step(
+        &self,
+        plan: &WindowsPlan,
+        contributions: &[Contribution],
+        events: &[Event],
+        watermark: Watermark,
+        clock: &dyn Clock,
+    ) -> Step {
+        let mut windows = self.0.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let processing_time = clock.now();
+        let mut stamp =
+            Stamp { pipeline: &self.0.pipeline, epoch: self.0.epoch, processing_time, watermark: windows.watermark() };
+        let (mut counts, mut late) = (WindowCounts::default(), rows::LateRows::new(plan));
+        for contribution in contributions {
+            let planned = &plan.aggregates[contribution.aggregate];
+            let Contribution { event_time, key, inputs, .. } = contribution;
+            let element = Element { key, event_time: *event_time, inputs };
+            let missed = windows.add(&planned.aggregate.name, element, processing_time);
+            if !missed.is_empty() {
+                counts.late(&planned.aggregate.name);
+                late.add(planned, contribution, &events[contribution.event as usize], &missed, &stamp);
+            }
+        }
+        let to = match watermark {
+            Watermark::Stays => windows.watermark(),
+            Watermark::MovesTo(to) => to,
+        };
+        let mut panes = Vec::new();
+        let more = windows.fire(to, processing_time, PANES, &mut panes);
+        stamp.watermark = windows.watermark();
+        for (name, pane) in &panes {
+            counts.pane(name, pane.timing);
+        }
+        let mut parts = rows::panes(plan, &panes, &stamp);
+        parts.extend(late.part());
+        Step { parts, record: windows.record(processing_time), more, counts }
+    }
+
+    /// Whether a commit at this time would fire or drop windows.
+    pub fn is_due(&self, watermark: Watermark, clock: &dyn Clock) -> bool {
+        let windows = self.locked();
+        let to = match watermark {
+            Watermark::Stays => windows.watermark(),
+            Watermark::MovesTo(to) => to,
+        };
+        windows.is_due(to, clock.now())
+    }
+
+    /// How far the watermark is.
+    pub fn watermark(&self) -> Micros {
+        self.locked().watermark()
+    }
+
+    /// How many windows of each aggregate are open.
+    pub fn open(&self) -> Vec<(Arc<str>, u64)> {
+        self.locked().open_of_each().map(|(name, open)| (Arc::clone(name), open)).collect()
+    }
+
+    /// Whether as many windows are open as may be.
+    pub fn is_full(&self) -> bool {
+        self.locked().open() >= self.0.limit
+    }
+
+    /// How many windows may be open.
+    pub fn limit(&self) -> u64 {
+        self.0.limit
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Windows> {
+        self.0.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

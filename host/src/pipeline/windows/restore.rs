@@ -1,0 +1,99 @@
+//! Bringing back what a ledger holds of windows.
+
+use super::{EventTime, Inner};
+use crate::config::Config;
+use crate::ledger::{Ledger, LedgerError};
+use crate::pipeline::plan::WindowsPlan;
+use crate::time::{Clock, Micros};
+use crate::window::Windows;
+use crate::window::windows::{LeftOpen, Unreadable};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Why the windows of a ledger cannot be gone on with.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The ledger cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// It has open windows of an aggregate that is another now.
+    #[error(
+        "aggregate {name}: the ledger {ledger} holds {open} open windows of it, and in the pipeline file {what}. Windows, accumulation, \
+         group_by and measures of an aggregate stay as they are while it has open windows: put them back, or give the changed \
+         aggregate another name and table; or say --forget-windows, and what the open windows hold is not written any more \
+         (it is in silver: preflight rebuild)"
+    )]
+    Changed {
+        /// The aggregate.
+        name: String,
+        /// How many windows are open.
+        open: usize,
+        /// The ledger's directory.
+        ledger: String,
+        /// How it differs.
+        what: &'static str,
+    },
+}
+
+impl EventTime {
+    /// The open windows of a pipeline as its ledger holds them. With `forget` none are open.
+    pub fn restore(
+        config: &Config,
+        plan: &WindowsPlan,
+        ledger: &mut Ledger,
+        forget: bool,
+        clock: &dyn Clock,
+    ) -> Result<Self, RestoreError> {
+        let wanted: BTreeMap<String, String> = plan
+            .aggregates
+            .iter()
+            .map(|planned| (planned.aggregate.name.to_string(), planned.aggregate.shape()))
+            .collect();
+        let mut windows = of(plan);
+        if !forget {
+            refuse_changed(&wanted, ledger)?;
+            ledger.window_records(|number, record| windows.restore(number, record).map_err(damaged))?;
+        }
+        ledger.keep_shapes(&wanted, forget)?;
+        windows.restore_watermark(ledger.watermark()?.unwrap_or(Micros::MIN));
+        // A bounded source that was read to its end has closed all windows. What comes now is another run over more of it.
+        let epoch = if config.source.is_bounded() && windows.open() == 0 {
+            ledger.begin_epoch(clock.now())?
+        } else {
+            ledger.epoch(clock.now())?
+        };
+        let limit = config.max_open_windows;
+        Ok(Self(Arc::new(Inner { windows: Mutex::new(windows), epoch, pipeline: config.name.clone(), limit })))
+    }
+}
+
+fn of(plan: &WindowsPlan) -> Windows {
+    Windows::new(plan.aggregates.iter().map(|planned| {
+        let aggregate = &planned.aggregate;
+        (Arc::clone(&aggregate.name), aggregate.spec.clone())
+    }))
+}
+
+/// Refuses an aggregate with open windows that is another by now, or gone.
+fn refuse_changed(wanted: &BTreeMap<String, String>, ledger: &Ledger) -> Result<(), RestoreError> {
+    let mut left = LeftOpen::default();
+    ledger.window_records(|_, record| left.read(record).map_err(damaged))?;
+    for (name, shape) in ledger.shapes()? {
+        let what = match wanted.get(&name) {
+            Some(wanted) if *wanted == shape => continue,
+            Some(_) => "it is another",
+            None => "it is gone",
+        };
+        let open = left.of(&name);
+        if open > 0 {
+            let ledger = ledger.directory().display().to_string();
+            return Err(RestoreError::Changed { name, open, ledger, what });
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
+fn damaged(error: Unreadable) -> LedgerError {
+    LedgerError::Damaged(error.to_string())
+}
