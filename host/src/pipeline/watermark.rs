@@ -136,10 +136,10 @@ mod tests {
         messages.pass(NOW - 2 * SECOND, NOW);
         let estimate = Estimate { watermark: NOW - 12 * SECOND, frontier: Some(NOW - 2 * SECOND), hold: None };
         assert_eq!(source.estimate(Micros::MIN), estimate);
+        assert_eq!(source.estimate(NOW - 12 * SECOND), estimate);
         messages.pass(NOW - 40 * SECOND, NOW);
         assert_eq!(source.estimate(NOW - 12 * SECOND), estimate, "it is behind the floor");
-        messages.pass(NOW - 40 * SECOND, NOW);
-        assert_eq!(source.estimate(NOW - 60 * SECOND).hold, None, "it came when it was");
+        assert_eq!(source.estimate(NOW - 60 * SECOND).hold, None, "it was when it came");
         messages.pass(NOW - 40 * SECOND, NOW);
         assert_eq!(source.estimate(NOW - 60 * SECOND).hold, Some(Hold::Backlog));
     }
