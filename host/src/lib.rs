@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Dependence goes one way: [`event`], [`row`], [`verdict`], [`time`], [`running_time`] ← [`window`], [`rules`], [`source`], [`ledger`],
-//! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`diff`], [`admin`] ← [`provision`] ← [`cli`]. Only
+//! [`warehouse`] ← [`releases`] ← [`telemetry`] ← [`pipeline`], [`diff`], [`simulate`], [`admin`] ← [`provision`] ← [`cli`]. Only
 //! [`rules`] names wasmtime; only [`google`], [`source::pubsub`], [`warehouse::bigquery`] and [`provision`] name crates of
 //! Google's services.
 
@@ -30,6 +30,7 @@ pub mod releases;
 pub mod row;
 pub mod rules;
 pub mod running_time;
+pub mod simulate;
 pub mod source;
 pub mod stop;
 pub mod telemetry;

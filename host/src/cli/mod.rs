@@ -14,6 +14,7 @@ mod provision;
 mod quarantine;
 mod rules;
 mod run;
+mod simulate;
 mod test;
 
 use crate::VERSION;
@@ -47,6 +48,8 @@ enum Command {
     Test(test::TestArgs),
     /// Judge events with two components and show what would change
     Diff(Box<diff::DiffArgs>),
+    /// Run a script of events and clocks through a pipeline's rules and windows, and print its panes
+    Simulate(simulate::SimulateArgs),
     /// Stage rules in a rule store, and say which serves which event version
     Rules(rules::RulesArgs),
     /// Make what a pipeline needs on Google Cloud: datasets, tables, topics, subscriptions
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Test(args) => test::test(&args),
         Command::Diff(args) => diff::diff(&args),
+        Command::Simulate(args) => simulate::simulate(&args),
         Command::Rules(args) => rules::rules(&args),
         Command::Provision(args) => provision::provision(&args),
         Command::Quarantine(args) => quarantine::quarantine(&args),

@@ -301,10 +301,10 @@ impl Context {
 }
 
 /// The event's version, and the rule that judged it with its opinion, or the host's rejection.
-type Outcome<'a> = (Option<Cow<'a, str>>, Result<(&'a Served, Opinion), Rejection>);
+pub type Outcome<'a> = (Option<Cow<'a, str>>, Result<(&'a Served, Opinion), Rejection>);
 
 /// Routes and judges one event.
-fn judge_one<'a>(
+pub fn judge_one<'a>(
     judge: &mut Judge,
     rules: &'a RuleSet,
     event: &'a Event,

@@ -82,7 +82,12 @@ pub(super) fn prepare_for(config: &Config, live: &Live, releases: Option<&Releas
 
 /// The rules that the pipeline file names, or that its store releases now. No table is looked at.
 pub fn rules(config: &Config) -> Result<RuleSet, ConfigError> {
-    load_rules(config, current_releases(config)?.as_ref()).map(|(_, rules)| rules)
+    load(config).map(|(_, rules)| rules)
+}
+
+/// The same, with the sandbox they were loaded into.
+pub fn load(config: &Config) -> Result<(Arc<Sandbox>, RuleSet), ConfigError> {
+    load_rules(config, current_releases(config)?.as_ref())
 }
 
 fn load_rules(config: &Config, releases: Option<&Releases>) -> Result<(Arc<Sandbox>, RuleSet), ConfigError> {

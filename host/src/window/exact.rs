@@ -176,7 +176,9 @@ mod tests {
     fn a_mean_is_rounded_half_away_from_zero_and_never_overflows() {
         let mean = |numbers: &[&str]| {
             let mut sum = WholeSum::default();
-            numbers.iter().for_each(|number| sum.add(billionths(number)));
+            for number in numbers {
+                sum.add(billionths(number));
+            }
             numeric(sum.mean(numbers.len() as u64))
         };
         assert_eq!(mean(&["1", "2"]), "1.5");
@@ -190,7 +192,9 @@ mod tests {
     fn floats_are_summed_as_if_with_all_digits() {
         let total = |numbers: &[f64]| {
             let mut sum = FloatSum::default();
-            numbers.iter().for_each(|number| sum.add(*number));
+            for number in numbers {
+                sum.add(*number);
+            }
             sum.total()
         };
         assert_eq!(total(&[0.1; 10]), Some(1.0));

@@ -5,7 +5,7 @@
 
 pub mod aggregate;
 mod restore;
-mod rows;
+pub mod rows;
 
 pub use aggregate::{Aggregate, Contribution};
 pub use restore::RestoreError;

@@ -79,7 +79,7 @@ pub fn window_id(aggregate: &str, key: &[u8], window: Span) -> String {
 }
 
 /// Which measures no column can hold.
-pub(super) fn overflow(aggregate: &Aggregate, pane: &Pane) -> Option<String> {
+pub fn overflow(aggregate: &Aggregate, pane: &Pane) -> Option<String> {
     let one = |index: &usize| {
         let (name, measure) = (&aggregate.measures[*index], aggregate.spec.measures[*index]);
         format!("the {} `{name}` is beyond {}", measure.function, measure.output())
