@@ -1,5 +1,7 @@
 //! `preflight run`: pipelines until their sources end.
 
+mod closing;
+
 use super::{Ended, PipelineArgs, output};
 use crate::admin::Endpoints;
 use crate::config::{Config, Layers, SourceConfig};
@@ -7,9 +9,9 @@ use crate::pipeline::{Options, Report, RunError, Stop, refusals, run as run_pipe
 use crate::telemetry::progress::Bar;
 use crate::telemetry::status::{Board, State};
 use crate::time::{Clock, SystemClock};
-use crate::warehouse;
 use anyhow::anyhow;
 use clap::Args;
+use closing::closing;
 use futures::future::join_all;
 use indicatif::MultiProgress;
 use std::collections::BTreeSet;
@@ -88,6 +90,7 @@ pub(super) fn run(args: &RunArgs) -> Ended {
         let (new_ledger, forget_windows) = (args.new_ledger, args.forget_windows);
         // Each on a thread of its own: what one loads or reads again at its start does not hold up the others.
         let runs = configs.iter().zip(board.pipelines()).map(|((config, _), (metrics, status))| {
+            metrics.shows(config);
             let options = Options {
                 new_ledger,
                 forget_windows,
@@ -187,49 +190,4 @@ fn stop_on_signals(stop: Stop) -> std::io::Result<()> {
         }
     });
     Ok(())
-}
-
-/// The closing table: rows per tier, rejections per stage.
-fn closing(config: &Config, report: &Report) -> String {
-    let mut rows = Vec::new();
-    let mut tier = |name: &str, table: &str, count: u64| {
-        rows.push([name.to_owned(), warehouse::table_name(&config.warehouse, table), count.to_string()]);
-    };
-    if let (Some(bronze), Some(count)) = (&config.bronze, report.bronze) {
-        tier("bronze", &bronze.table, count);
-    }
-    tier("silver", &config.silver.tier.table, report.silver);
-    tier("quarantine", &config.quarantine.table, report.quarantine);
-    for rejected in report.rejected.iter() {
-        let code = rejected.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
-        rows.push([String::new(), format!("  {}{code}", rejected.stage), rejected.events.to_string()]);
-    }
-    rows.push(["ignored".into(), String::new(), report.ignored.to_string()]);
-    for (name, count) in [("duplicates", report.duplicates), ("redelivered", report.redelivered)] {
-        if count > 0 {
-            rows.push([name.into(), String::new(), count.to_string()]);
-        }
-    }
-    let table = output::counts(["tier", "table", "rows"], rows);
-    let rate = report.events as f64 / report.seconds.max(0.001);
-    let stopped = match (&config.source, report.complete) {
-        (_, true) => "",
-        // It has no end.
-        (SourceConfig::Pubsub(_), false) => ", stopped",
-        (_, false) => ", stopped before the end of the source",
-    };
-    let mut text = format!(
-        "{}: {} events in {:.1} s ({rate:.0}/s){stopped}\n{table}\n",
-        report.pipeline, report.events, report.seconds
-    );
-    if report.resumed_commits > 0 {
-        text.push_str(&format!("sent first: {} commits that an earlier run had left\n", report.resumed_commits));
-    }
-    if report.recovered_faults > 0 {
-        text.push_str(&format!(
-            "{} events were judged twice: their first fault did not stand\n",
-            report.recovered_faults
-        ));
-    }
-    text
 }

@@ -301,3 +301,35 @@ pub struct SilverConfig {
     /// Columns the host fills.
     pub host_columns: BTreeMap<String, HostColumn>,
 }
+
+#[cfg(test)]
+impl Config {
+    /// A pipeline file that is good.
+    pub(crate) fn of_text(text: &str) -> Self {
+        let mut layers = Layers::default();
+        layers.lay_file(text, "pipeline.toml", std::path::Path::new("")).expect("it is TOML");
+        Self::from_layers(&layers).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A pipeline with these aggregates, one window a minute each.
+    pub(crate) fn with_aggregates(names: &[&str]) -> Self {
+        let mut text = r#"
+            name = "p"
+            source.file.path = "in"
+            rules.components = { "1" = "one.wasm" }
+            warehouse.sqlite.path = "p.db"
+            silver.table = "silver"
+            quarantine.table = "quarantine"
+        "#
+        .to_owned();
+        for name in names {
+            text.push_str(&format!("aggregates.{name} = {{ table = \"gold_{name}\", window = {{ fixed = \"1 m\" }}, measures = {{ n = \"count\" }} }}\n"));
+        }
+        if !names.is_empty() {
+            text.push_str(
+                "late_data.table = \"late_events\"\nlimits.open_windows = 500\nwatermark.out_of_orderness = \"30 s\"\n",
+            );
+        }
+        Self::of_text(&text)
+    }
+}

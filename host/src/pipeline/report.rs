@@ -1,7 +1,9 @@
 //! What became of the events, shown at the end.
 
 use crate::telemetry::tally::{Stages, Tally};
+use crate::telemetry::window_counts::AggregateCounts;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How a run ended.
@@ -27,6 +29,9 @@ pub struct Report {
     pub rejected: Stages,
     /// Events whose first fault did not stand.
     pub recovered_faults: u64,
+    /// Panes and late events by aggregate; none of a pipeline that measures nothing over windows.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub aggregates: BTreeMap<String, AggregateCounts>,
     /// Commits of an earlier run that this one sent first.
     pub resumed_commits: u64,
     /// Whether the source was read to its end; false when the run was stopped.
@@ -49,6 +54,7 @@ impl Report {
             redelivered: tally.redelivered,
             rejected: tally.rejected(),
             recovered_faults: tally.recovered,
+            aggregates: tally.windows.by_aggregate(),
             resumed_commits: resumed,
             complete,
             seconds: took.as_secs_f64(),

@@ -4,6 +4,7 @@ use super::families::Families;
 use super::label::{self, Text};
 use crate::event::Event;
 use crate::source::Progress;
+use crate::telemetry::event_time::EventTime;
 use crate::telemetry::tally::Tally;
 use crate::time::{Clock, Micros};
 use crate::warehouse::{Entry, Tier};
@@ -25,6 +26,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     tally: Mutex<Tally>,
     progress: OnceLock<Arc<Progress>>,
+    event_time: OnceLock<EventTime>,
     families: Families,
     event_evaluation: Histogram,
     batch_evaluation: Histogram,
@@ -75,6 +77,7 @@ impl Metrics {
             clock,
             tally: Mutex::default(),
             progress: OnceLock::new(),
+            event_time: OnceLock::new(),
             event_evaluation: families.event_evaluation.get_or_create_owned(&own),
             batch_evaluation: families.batch_evaluation.get_or_create_owned(&own),
             batch_events: families.batch_events.get_or_create_owned(&own),
@@ -105,6 +108,23 @@ impl Metrics {
     /// How far the source is, once it is read.
     pub fn progress(&self) -> Option<&Progress> {
         self.0.progress.get().map(AsRef::as_ref)
+    }
+
+    /// Event time is shown from now on.
+    pub(super) fn shows_event_time(&self, event_time: EventTime) {
+        let mut tally = self.0.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        event_time.now(self.processing_time()).open.keys().for_each(|aggregate| tally.windows.begin(aggregate));
+        // A second time would be a mistake that changes nothing but these figures.
+        self.0.event_time.set(event_time).ok();
+    }
+
+    /// Event time, if it is shown.
+    pub(super) fn event_time(&self) -> Option<&EventTime> {
+        self.0.event_time.get()
+    }
+
+    pub(super) fn processing_time(&self) -> Micros {
+        self.0.clock.now()
     }
 
     /// A micro-batch goes to the judging threads. It is timed until what is returned is dropped.
@@ -215,7 +235,7 @@ impl Metrics {
     }
 
     /// Time since something happened.
-    pub(super) fn seconds_since(&self, time: Micros) -> f64 {
+    pub(crate) fn seconds_since(&self, time: Micros) -> f64 {
         seconds(self.0.clock.now().saturating_sub(time))
     }
 }

@@ -13,6 +13,9 @@ pub(super) const TIER: &str = "tier";
 pub(super) const RESULT: &str = "result";
 pub(super) const COMPARISON: &str = "comparison";
 pub(super) const KIND: &str = "kind";
+pub(super) const AGGREGATE: &str = "aggregate";
+pub(super) const TIMING: &str = "timing";
+pub(super) const REASON: &str = "reason";
 pub(super) const OPERATION: &str = "operation";
 
 /// A label.

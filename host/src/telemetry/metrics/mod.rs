@@ -5,8 +5,9 @@
 //! versions to those that a rule serves, everything else to the words of this program.
 //!
 //! `names` says what there is; `families` holds what is counted as it happens; `scrape` adds what is looked up when it
-//! is asked for.
+//! is asked for, `event_time` that of pipelines that measure over windows.
 
+mod event_time;
 mod families;
 mod handle;
 mod label;

@@ -26,6 +26,39 @@ pub(super) const PUBLISH_LAG: Name = Name(
      Absent until there is one",
 );
 
+pub(super) const WATERMARK: Name = Name(
+    "preflight_watermark_timestamp_seconds",
+    "How far event time is, in seconds since 1970: no event before it is waited for. Absent where there is no watermark yet, \
+     and of a source with an end",
+);
+pub(super) const WATERMARK_LAG: Name =
+    Name("preflight_watermark_lag_seconds", "How far the watermark is behind the present. Absent where there is none");
+pub(super) const WATERMARK_HELD: Name = Name(
+    "preflight_watermark_held",
+    "1 while the watermark is held, by reason: start (what an earlier process held may come again), backlog (messages come \
+     that are older than watermark.backlog), flow_control (as much is held as may be, and what comes is not fresh)",
+);
+pub(super) const OUT_OF_ORDERNESS_DECLARED: Name = Name(
+    "preflight_out_of_orderness_declared_seconds",
+    "watermark.out_of_orderness: the watermark stays so far behind the publish times",
+);
+pub(super) const OUT_OF_ORDERNESS_P999: Name = Name(
+    "preflight_out_of_orderness_p999_seconds",
+    "Publish time less event time of accepted events of the last 10 to 20 minutes, at its 99.9th percentile. Absent where there \
+     were none",
+);
+pub(super) const OPEN_WINDOWS: Name = Name("preflight_open_windows", "Windows that are open, by aggregate");
+pub(super) const OPEN_WINDOWS_LIMIT: Name = Name(
+    "preflight_open_windows_limit",
+    "Windows that may be open at a time, of all aggregates together: nothing is read while they are",
+);
+pub(super) const PANES: Name =
+    Name("preflight_panes", "Panes whose rows are durable, by aggregate and timing (EARLY, ON_TIME, LATE, RETRACTED)");
+pub(super) const LATE_EVENTS: Name = Name(
+    "preflight_late_events",
+    "Events that were too late for a window, by aggregate, whose rows for the table of late data are durable",
+);
+
 pub(super) const MESSAGES_RECEIVED: Name =
     Name("preflight_messages_received", "Messages received of the subscription, those that came again included");
 pub(super) const MESSAGES_REDELIVERED: Name = Name(

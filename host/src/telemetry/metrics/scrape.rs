@@ -1,5 +1,6 @@
 //! What is looked up when metrics are asked for: the tally, which is counted elsewhere already, the source, and lag.
 
+use super::event_time::event_time;
 use super::handle::Metrics;
 use super::label::{self, Label};
 use super::names::{self, Name};
@@ -54,15 +55,16 @@ impl Collector for Scrape {
             (total > 0).then(|| bytes(total))
         })?;
         gauges(&mut encoder, &pipelines, names::PUBLISH_LAG, Metrics::publish_lag)?;
+        event_time(&mut encoder, &pipelines, &tallies)?;
         messages(&mut encoder, &pipelines)
     }
 }
 
-fn own(metrics: &Metrics) -> Label {
+pub(super) fn own(metrics: &Metrics) -> Label {
     (label::PIPELINE, metrics.pipeline())
 }
 
-fn start<'s>(
+pub(super) fn start<'s>(
     encoder: &'s mut DescriptorEncoder<'_>,
     name: Name,
     kind: MetricType,
@@ -70,11 +72,11 @@ fn start<'s>(
     encoder.encode_descriptor(name.0, &format!("{}.", name.1), None, kind)
 }
 
-fn count<const N: usize>(family: &mut MetricEncoder<'_>, labels: &[Label; N], value: u64) -> fmt::Result {
+pub(super) fn count<const N: usize>(family: &mut MetricEncoder<'_>, labels: &[Label; N], value: u64) -> fmt::Result {
     family.encode_family(labels)?.encode_counter::<NoLabelSet, _, u64>(&value, None)
 }
 
-fn gauges<V: EncodeGaugeValue>(
+pub(super) fn gauges<V: EncodeGaugeValue>(
     encoder: &mut DescriptorEncoder<'_>,
     pipelines: &[Metrics],
     name: Name,

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A strict reading of the text: every sample belongs to the family above it and is there once. By name and labels.
-fn parse(text: &str) -> BTreeMap<String, String> {
+pub(super) fn parse(text: &str) -> BTreeMap<String, String> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
     let (mut families, mut samples) = (HashSet::new(), BTreeMap::new());
     let (mut name, mut kind) = ("", "");
@@ -74,7 +74,7 @@ fn label_names(mut labels: &str) -> Vec<String> {
     names
 }
 
-fn metrics(exposition: &Exposition, name: &str) -> Metrics {
+pub(super) fn metrics(exposition: &Exposition, name: &str) -> Metrics {
     exposition.pipeline(name, Arc::new(FixedClock(10_000_000)))
 }
 

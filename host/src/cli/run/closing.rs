@@ -1,0 +1,130 @@
+//! The closing table.
+
+use crate::cli::output;
+use crate::config::{Config, SourceConfig};
+use crate::pipeline::Report;
+use crate::warehouse;
+
+/// The closing table: rows per tier, rejections per stage.
+pub(super) fn closing(config: &Config, report: &Report) -> String {
+    let mut rows = Vec::new();
+    let mut tier = |name: &str, table: &str, count: u64| {
+        rows.push([name.to_owned(), warehouse::table_name(&config.warehouse, table), count.to_string()]);
+    };
+    if let (Some(bronze), Some(count)) = (&config.bronze, report.bronze) {
+        tier("bronze", &bronze.table, count);
+    }
+    tier("silver", &config.silver.tier.table, report.silver);
+    tier("quarantine", &config.quarantine.table, report.quarantine);
+    for rejected in report.rejected.iter() {
+        let code = rejected.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
+        rows.push([String::new(), format!("  {}{code}", rejected.stage), rejected.events.to_string()]);
+    }
+    rows.extend(of_windows(config, report));
+    rows.push(["ignored".into(), String::new(), report.ignored.to_string()]);
+    for (name, count) in [("duplicates", report.duplicates), ("redelivered", report.redelivered)] {
+        if count > 0 {
+            rows.push([name.into(), String::new(), count.to_string()]);
+        }
+    }
+    let table = output::counts(["tier", "table", "rows"], rows);
+    let rate = report.events as f64 / report.seconds.max(0.001);
+    let stopped = match (&config.source, report.complete) {
+        (_, true) => "",
+        // It has no end.
+        (SourceConfig::Pubsub(_), false) => ", stopped",
+        (_, false) => ", stopped before the end of the source",
+    };
+    let mut text = format!(
+        "{}: {} events in {:.1} s ({rate:.0}/s){stopped}\n{table}\n",
+        report.pipeline, report.events, report.seconds
+    );
+    if report.resumed_commits > 0 {
+        text.push_str(&format!("sent first: {} commits that an earlier run had left\n", report.resumed_commits));
+    }
+    if report.recovered_faults > 0 {
+        text.push_str(&format!(
+            "{} events were judged twice: their first fault did not stand\n",
+            report.recovered_faults
+        ));
+    }
+    text
+}
+
+/// Panes of each aggregate by timing, and late events by aggregate.
+fn of_windows(config: &Config, report: &Report) -> Vec<[String; 3]> {
+    let mut rows = Vec::new();
+    let table = |table: &str| warehouse::table_name(&config.warehouse, table);
+    let part = |name: &str, count: u64| [String::new(), format!("  {name}"), count.to_string()];
+    for aggregate in &config.aggregates {
+        let panes = report.aggregates.get(&aggregate.name).map(|counts| &counts.panes);
+        let by_timing: Vec<(&str, u64)> =
+            panes.into_iter().flatten().map(|(timing, panes)| (*timing, *panes)).collect();
+        let all: u64 = by_timing.iter().map(|(_, panes)| panes).sum();
+        rows.push([aggregate.name.clone(), table(&aggregate.tier.table), all.to_string()]);
+        rows.extend(by_timing.into_iter().filter(|(_, panes)| *panes > 0).map(|(timing, panes)| part(timing, panes)));
+    }
+    if let Some(late_data) = config.late_data.as_ref().filter(|_| !rows.is_empty()) {
+        let late: Vec<(&str, u64)> =
+            report.aggregates.iter().map(|(aggregate, counts)| (aggregate.as_str(), counts.late)).collect();
+        let all: u64 = late.iter().map(|(_, events)| events).sum();
+        rows.push(["late".into(), table(&late_data.table), all.to_string()]);
+        rows.extend(
+            late.into_iter().filter(|(_, events)| *events > 0).map(|(aggregate, events)| part(aggregate, events)),
+        );
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::tally::Tally;
+    use crate::telemetry::window_counts::WindowCounts;
+    use crate::window::Timing;
+    use std::time::Duration;
+
+    fn report(windows: WindowCounts) -> Report {
+        let mut tally = Tally::default();
+        tally.windows = windows;
+        Report::new("p", &tally, false, 0, true, Duration::from_secs(1))
+    }
+
+    /// The rows of the table, words alone.
+    fn rows(config: &Config, report: &Report) -> Vec<String> {
+        let text = closing(config, report);
+        let words =
+            |line: &str| line.split_whitespace().filter(|word| !word.contains('│')).collect::<Vec<_>>().join(" ");
+        text.lines().map(words).collect()
+    }
+
+    #[test]
+    fn panes_are_told_by_aggregate_and_timing_and_late_events_by_aggregate() {
+        let mut windows = WindowCounts::default();
+        for timing in [Timing::OnTime, Timing::OnTime, Timing::Early] {
+            windows.pane(&"b".into(), timing);
+        }
+        windows.begin(&"a".into());
+        windows.late(&"b".into());
+        let report = report(windows);
+        let rows = rows(&Config::with_aggregates(&["a", "b"]), &report);
+        let first = rows.iter().position(|row| row.starts_with("a gold_a")).expect("it is there");
+        let expected = ["a gold_a 0", "b gold_b 3", "EARLY 1", "ON_TIME 2", "late late_events 1", "b 1", "ignored 0"];
+        assert_eq!(rows[first..first + expected.len()], expected, "{rows:#?}");
+        let json = serde_json::to_value(&report).expect("it is plain data");
+        let expected = serde_json::json!({
+            "a": {"panes": {"ON_TIME": 0}, "late": 0},
+            "b": {"panes": {"EARLY": 1, "ON_TIME": 2}, "late": 1},
+        });
+        assert_eq!(json["aggregates"], expected);
+    }
+
+    #[test]
+    fn of_a_pipeline_without_aggregates_nothing_is_told_of_windows() {
+        let report = report(WindowCounts::default());
+        let rows = rows(&Config::with_aggregates(&[]), &report);
+        assert!(!rows.iter().any(|row| row.contains("late")), "{rows:#?}");
+        let json = serde_json::to_value(&report).expect("it is plain data");
+        assert_eq!(json.get("aggregates"), None);
+    }
+}
