@@ -312,7 +312,8 @@ async fn drive(
             }
         }
     };
-    drop(commits);
+    // Delivery ends behind the last commit.
+    drop((committer, commits));
     let failed = outcome.is_err() || source_error.is_some();
     let delivered = if drained.is_terminated() {
         Ok(())
