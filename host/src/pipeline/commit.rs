@@ -100,11 +100,12 @@ impl Committer {
         let read = tally.read;
         let mut more = false;
         if let Some((event_time, source)) = &self.event_time {
-            let watermark = {
-                let mut source = lock(source);
-                source.committed(events.iter().map(|event| event.publish_time));
-                source.estimate(event_time.watermark()).watermark
-            };
+            // Once for each event, whatever it is measured for.
+            let first = contributions.iter().filter(|contribution| contribution.aggregate == 0);
+            let behind = |of: &Contribution| events[of.event as usize].publish_time.saturating_sub(of.event_time);
+            self.delivery.metrics.out_of_orderness(first.map(behind));
+            lock(source).committed(events.iter().map(|event| event.publish_time));
+            let watermark = self.estimate(event_time, source);
             let step = Self::step(event_time, &plan, contributions, events, watermark, &self.clock).await?;
             more = Self::take(step, &mut parts, &mut seen, &mut tally);
         }
@@ -120,7 +121,7 @@ impl Committer {
     async fn tick(&self, plan: &Arc<Plan>) -> Result<Delivering, RunError> {
         let Some((event_time, source)) = &self.event_time else { return Ok(true) };
         let current = event_time.watermark();
-        let watermark = lock(source).estimate(current).watermark;
+        let watermark = self.estimate(event_time, source);
         let moved = watermark.saturating_sub(current) >= MOVED;
         let watermark = Watermark::MovesTo(watermark);
         if !moved && !event_time.is_due(watermark, self.clock.as_ref()) {
@@ -163,6 +164,13 @@ impl Committer {
                 return Ok(true);
             }
         }
+    }
+
+    /// How far the watermark may move, which is told as well.
+    fn estimate(&self, event_time: &EventTime, source: &Mutex<WatermarkSource>) -> Micros {
+        let estimate = lock(source).estimate(event_time.watermark());
+        self.delivery.metrics.watermark(&estimate);
+        estimate.watermark
     }
 
     /// On a thread that may take its time.
@@ -209,6 +217,9 @@ impl Committer {
         let seq = self.delivery.ledger.retrying(&self.delivery.patience, call).await?;
         failpoint::pass(failpoint::LEDGER_COMMITTED);
         self.delivery.metrics.committed(committing.elapsed());
+        for (aggregate, open) in self.event_time.iter().flat_map(|(event_time, _)| event_time.open()) {
+            self.delivery.metrics.windows_open(&aggregate, open);
+        }
         Ok(seq)
     }
 
