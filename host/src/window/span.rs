@@ -33,8 +33,10 @@ impl Span {
 
 impl Windowing {
     /// The windows that an event time is in, in order; for sessions the span that an event by itself has. What would begin
-    /// or end outside of the years 1 to 9999 is cut there, since no table could hold it.
+    /// or end outside of the years 1 to 9999 is cut there, since no table could hold it; what happened in the last microsecond
+    /// of these is in the windows of the one before, since no window that has it could end behind it.
     pub fn windows(self, event_time: Micros) -> impl Iterator<Item = Span> {
+        let event_time = event_time.min(MAX_MICROS - 1);
         let (size, every, offset) = match self {
             Self::Fixed { size, offset } => (size, size, offset),
             Self::Sliding { size, every, offset } => (size, every, offset),
@@ -115,5 +117,14 @@ mod tests {
         let first = fixed.windows(MIN_MICROS).next().unwrap();
         let last = fixed.windows(MAX_MICROS).last().unwrap();
         assert_eq!((first.start, last.end), (MIN_MICROS, MAX_MICROS));
+    }
+
+    /// The window of the last microsecond was one without any, which merged with none.
+    #[test]
+    fn the_last_microsecond_is_in_no_empty_window() {
+        let last = (MAX_MICROS - 1, MAX_MICROS);
+        assert_eq!(windows(Windowing::Session { gap: 10 }, MAX_MICROS), [last]);
+        assert_eq!(windows(Windowing::Fixed { size: 1, offset: 0 }, MAX_MICROS), [last]);
+        assert_eq!(windows(Windowing::Session { gap: 10 }, MIN_MICROS), [(MIN_MICROS, MIN_MICROS + 10)]);
     }
 }

@@ -70,7 +70,9 @@ impl Window {
             self.content.merge(spent);
         }
         self.fresh = self.content.events;
-        self.due = match (self.due, other.due) {
+        // What waited to be told late is on time again, if the watermark is not yet at the end of the whole.
+        let waits = other.due.filter(|_| self.passed || !other.passed);
+        self.due = match (self.due, waits) {
             (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
             (ours, theirs) => ours.or(theirs),
         };

@@ -202,6 +202,19 @@ fn a_merged_session_of_discarding_panes_says_all_again() {
     assert_eq!(story.events(&[(9, 8)]), ["[0, 19) 1 LATE 1 8"]);
 }
 
+/// The timer of the late pane became one of an early pane, which nobody had asked for.
+#[test]
+fn what_waited_to_be_told_late_is_not_told_early_when_its_session_goes_on() {
+    let late = Trigger { early: None, late: LateTrigger::Every(5) };
+    let mut story = Story::of(Spec { trigger: late, ..session() });
+    story.events(&[(0, 1)]);
+    assert_eq!(story.watermark(10), ["[0, 10) 0 ON_TIME 1 1"]);
+    assert!(story.events(&[(0, 2)]).is_empty());
+    assert!(story.events(&[(9, 4)]).is_empty(), "the session is longer now, and not over");
+    assert!(story.processing_time(5).is_empty());
+    assert_eq!(story.watermark(19), ["[0, 10) 1 RETRACTED null null", "[0, 19) 0 ON_TIME 3 7"]);
+}
+
 /// By itself it would be, and the session that it belongs to is still open.
 #[test]
 fn an_event_is_not_late_for_a_session_that_still_takes_events() {
