@@ -286,7 +286,7 @@ impl Ledger {
     fn bound(&mut self, seq: Seq, entries: Vec<Entry>) {
         self.next_seq = seq + 1;
         self.is_new = false;
-        for entry in &entries {
+        for entry in entries.iter().filter(|entry| entry.layout.upsert.is_none()) {
             if let Some(stream) = self.streams.get_mut(&entry.tier) {
                 stream.next_offset = entry.first_offset + entry.rows.len() as u64;
             }

@@ -5,12 +5,13 @@ use super::{Entry, Ledger, LedgerError, Seq, Stream, Tier, outbox, schema};
 use std::sync::Arc;
 
 impl Ledger {
-    /// The undone entries of a target, in the order they were bound.
+    /// The undone entries of a target that are bound to its stream, in the order they were bound.
     pub fn undone_entries(&self, tier: Tier) -> Result<Vec<(Seq, Entry)>, LedgerError> {
+        let is_bound = |entry: &&Entry| entry.tier == tier && entry.layout.upsert.is_none();
         let mut found = Vec::new();
         for seq in &self.undone {
             let entries = self.entries(*seq)?;
-            found.extend(entries.iter().filter(|entry| entry.tier == tier).map(|entry| (*seq, entry.clone())));
+            found.extend(entries.iter().filter(is_bound).map(|entry| (*seq, entry.clone())));
         }
         // A commit that a table's refusal added has a higher number than one whose entries came later in the stream.
         found.sort_by_key(|(_, entry)| entry.first_offset);
@@ -98,7 +99,8 @@ mod tests {
     #[test]
     fn what_is_in_the_table_is_not_bound_again_and_the_rest_is_in_order() {
         let directory = tempfile::tempdir().unwrap();
-        let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });
+        let layout =
+            Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells, upsert: None });
         let open = || Ledger::open(directory.path(), "p", "w").unwrap();
         let mut ledger = open();
         for tier in [Tier::Silver, Tier::Quarantine] {
@@ -129,7 +131,8 @@ mod tests {
     #[test]
     fn a_stream_that_somebody_else_wrote_to_is_remembered_until_it_is_moved_and_then_forgotten() {
         let directory = tempfile::tempdir().unwrap();
-        let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });
+        let layout =
+            Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells, upsert: None });
         let open = || Ledger::open(directory.path(), "p", "w").unwrap();
         let mut ledger = open();
         ledger.open_stream(Tier::Silver, "old", Arc::clone(&layout)).unwrap();
@@ -149,7 +152,8 @@ mod tests {
     #[test]
     fn targets_that_only_the_ledger_knows_come_back_and_others_are_damage() {
         let directory = tempfile::tempdir().unwrap();
-        let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });
+        let layout =
+            Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells, upsert: None });
         let open = || Ledger::open(directory.path(), "p", "w");
         let mut ledger = open().unwrap();
         let tiers = ["silver", "late", "panes:per_minute"].map(|name| name.parse::<Tier>().unwrap());
@@ -174,7 +178,8 @@ mod tests {
     #[test]
     fn nothing_written_moves_everything() {
         let directory = tempfile::tempdir().unwrap();
-        let layout = Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells });
+        let layout =
+            Arc::new(Layout { table: "t".into(), columns: vec!["a".into()], encoding: Encoding::Cells, upsert: None });
         let mut ledger = Ledger::open(directory.path(), "p", "w").unwrap();
         ledger.open_stream(Tier::Silver, "old", Arc::clone(&layout)).unwrap();
         commit(&mut ledger, &layout, &[(Tier::Silver, 2)]);

@@ -90,7 +90,7 @@ pub(super) fn closed_streams(connection: &Connection) -> Result<Vec<(String, u64
     Ok(streams)
 }
 
-/// Binds parts to the next offsets of their streams and writes them, with the original events and what they resolve, as
+/// Binds parts to the next offsets of their streams, those that are upserted to none, and writes them, with the original events and what they resolve, as
 /// commit `seq`.
 pub(super) fn bind(
     connection: &Connection,
@@ -102,8 +102,14 @@ pub(super) fn bind(
 ) -> Result<Vec<Entry>, LedgerError> {
     let mut entries = Vec::with_capacity(parts.len());
     for part in parts.iter().filter(|part| !part.rows.is_empty()) {
-        let stream = streams.get(&part.tier).expect("a stream is opened before rows are bound to it");
         let count = part.rows.len() as u64;
+        let (name, first_offset) = if part.layout.upsert.is_some() {
+            // By their key and sequence it is told what becomes of them, wherever and however often they are sent.
+            (String::new(), 0)
+        } else {
+            let stream = streams.get(&part.tier).expect("a stream is opened before rows are bound to it");
+            (stream.name.clone(), stream.next_offset)
+        };
         connection
             .prepare_cached(
                 "INSERT INTO outbox (seq, tier, stream, first_offset, row_count, layout, rows)
@@ -112,19 +118,21 @@ pub(super) fn bind(
             .execute(params![
                 seq,
                 part.tier.as_str(),
-                stream.name,
-                signed(stream.next_offset),
+                name,
+                signed(first_offset),
                 signed(count),
                 text(&part.layout),
                 part.frames.bytes()
             ])?;
-        connection
-            .prepare_cached("UPDATE streams SET next_offset = ?2 WHERE name = ?1")?
-            .execute(params![stream.name, signed(stream.next_offset + count)])?;
+        if part.layout.upsert.is_none() {
+            connection
+                .prepare_cached("UPDATE streams SET next_offset = ?2 WHERE name = ?1")?
+                .execute(params![name, signed(first_offset + count)])?;
+        }
         entries.push(Entry {
             tier: part.tier,
-            stream: stream.name.clone(),
-            first_offset: stream.next_offset,
+            stream: name,
+            first_offset,
             rows: Arc::clone(&part.rows),
             layout: Arc::clone(&part.layout),
         });
@@ -208,6 +216,9 @@ pub(super) fn remove_rows(connection: &Connection, seq: Seq, tier: Tier, kept: &
         frames.push(kept);
         connection
             .execute("UPDATE outbox SET row_count = ?2, rows = ?3 WHERE id = ?1", params![id, after, frames.bytes()])?;
+    }
+    if stream.is_empty() {
+        return Ok(0);
     }
     let shift = before - after;
     connection.execute(

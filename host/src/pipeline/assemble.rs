@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn a_raw_event_that_fits_no_request_is_cut_for_bigquery_only() {
         let bronze = |encoding| HostTable {
-            layout: Arc::new(Layout { table: "t".into(), columns: vec!["data".into()], encoding }),
+            layout: Arc::new(Layout { table: "t".into(), columns: vec!["data".into()], encoding, upsert: None }),
             columns: vec![HostColumn::PayloadText],
         };
         let plan = |encoding| Plan {
@@ -370,6 +370,7 @@ mod tests {
                 table: "t".into(),
                 columns: columns.iter().map(|c| (*c).into()).collect(),
                 encoding: Encoding::Cells,
+                upsert: None,
             })
         };
         let mut plan = Plan {

@@ -11,7 +11,7 @@ use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
 use crate::telemetry::metrics::{Metrics, Retry};
 use crate::telemetry::tally::Tally;
-use crate::warehouse::{AppendError, StreamRows, Tier, Warehouse, WarehouseError};
+use crate::warehouse::{AppendError, Layout, StreamRows, Tier, Warehouse, WarehouseError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
@@ -247,6 +247,7 @@ impl Delivery {
 
     /// Makes sure that a target has a stream to bind rows to: made in the warehouse first, then recorded. A crash in
     /// between leaves an unused stream. One that was left alone for so long that the warehouse may forget it is replaced.
+    /// Rows that are upserted need none.
     pub async fn ensure_stream(&self, tier: Tier) -> Result<(), DeliverError> {
         let mut used = self.making_streams.lock().await;
         let last = used.insert(tier, Instant::now());
@@ -256,7 +257,8 @@ impl Delivery {
             self.retire_stream(tier).await?;
         }
         let missing = self.ledger.call(move |ledger| Ok(ledger.stream(tier).is_none())).await?;
-        let Some(layout) = self.plan().layout(tier).filter(|_| missing).cloned() else { return Ok(()) };
+        let wanted = |layout: &&Arc<Layout>| missing && layout.upsert.is_none();
+        let Some(layout) = self.plan().layout(tier).filter(wanted).cloned() else { return Ok(()) };
         let name = self.ledger.retrying(&self.patience, move |ledger| ledger.new_stream_name(tier)).await?;
         let name = retrying(&self.patience, || self.warehouse.create_stream(&name, &layout.table)).await?;
         failpoint::pass(failpoint::STREAM_CREATED);

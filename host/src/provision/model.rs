@@ -90,6 +90,7 @@ impl Table {
             columns: wanted.map(|column| column.column.clone()).collect(),
             partition_by: self.partition_by.clone(),
             cluster_by: self.cluster_by.clone(),
+            primary_key: None,
             description: self.description.clone(),
         }
     }

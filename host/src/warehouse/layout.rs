@@ -1,8 +1,10 @@
 //! How rows stand in a table: its columns, and how values are encoded for it.
 
+use super::upsert::{Change, Upsert, places, sequence_number};
 use super::{TableColumn, bigquery, sqlite};
 use crate::row::{ColumnType, ValueRef};
 use serde::{Deserialize, Serialize};
+use std::iter::once;
 
 /// The table a row set is for, and the columns its values stand in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +16,9 @@ pub struct Layout {
     /// How the values are encoded.
     #[serde(default)]
     pub encoding: Encoding,
+    /// By what rows replace others. None where they are appended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upsert: Option<Upsert>,
 }
 
 /// How values are encoded: what is promised is sent as these bytes.
@@ -37,11 +42,38 @@ impl Layout {
         }
     }
 
-    /// Appends a row to `bytes`. There is a value for each column.
+    /// Appends a row to `bytes` that is to be appended to the table. There is a value for each column.
     pub fn encode<'a>(&self, bytes: &mut Vec<u8>, values: impl IntoIterator<Item = ValueRef<'a>>) {
         match &self.encoding {
             Encoding::Cells => sqlite::encode(bytes, values),
             Encoding::Proto(kinds) => bigquery::encode(kinds, bytes, values),
+        }
+    }
+
+    /// Appends a row to `bytes` that is to be upserted. There is a value for each column.
+    ///
+    /// # Panics
+    ///
+    /// Where rows of the layout are appended, or its columns and values do not say which row is newer.
+    pub fn encode_change<'a>(
+        &self,
+        bytes: &mut Vec<u8>,
+        values: impl IntoIterator<Item = ValueRef<'a>>,
+        change: Change,
+    ) {
+        let upsert = self.upsert.as_ref().expect("the rows of this layout are upserted");
+        match &self.encoding {
+            Encoding::Cells => {
+                let is_delete = ValueRef::Boolean(change == Change::Delete);
+                sqlite::encode(bytes, once(is_delete).chain(values));
+            }
+            Encoding::Proto(kinds) => {
+                let values: Vec<ValueRef<'a>> = values.into_iter().collect();
+                let places = places(&self.columns, &upsert.sequence).expect("a layout has the columns of its sequence");
+                let sequence = sequence_number(places.into_iter().map(|place| values[place]));
+                bigquery::encode(kinds, bytes, values);
+                bigquery::encode_change(kinds, bytes, change, &sequence.expect("sequences are made of counters"));
+            }
         }
     }
 }

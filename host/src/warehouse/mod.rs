@@ -3,6 +3,9 @@
 //! An append names a stream and an offset. A repeat of an offset is refused as already there, a gap as out of range,
 //! a finalized stream refuses everything: BigQuery's committed streams work so, and SQLite does the same with a
 //! `preflight_streams` table in the rows' transaction.
+//!
+//! Rows of a layout with [`Upsert`] go to no stream: each has a key and a sequence, of a key the highest is kept, and sent again
+//! or in another order they come to the same. BigQuery does so by change data capture, SQLite by `ON CONFLICT DO UPDATE`.
 
 pub mod bigquery;
 mod columns;
@@ -15,6 +18,7 @@ mod rows;
 pub mod sqlite;
 mod stored;
 mod tier;
+mod upsert;
 
 pub use bigquery::BigQuery;
 pub use columns::{HostColumn, HostTableColumn, PLAIN, Source, bronze_columns, quarantine_columns, resolution_columns};
@@ -25,6 +29,7 @@ pub use open::{LiveTables, create_statement, inspect, open, quarantine, table_na
 pub use rows::RowSet;
 pub use sqlite::Sqlite;
 pub use tier::{AggregateName, NoTier, Tier};
+pub use upsert::{Change, Upsert};
 
 use crate::row::Column;
 use std::sync::Arc;
@@ -44,6 +49,8 @@ pub struct TableColumn {
     pub nullable: bool,
     /// Whether the table fills it by itself when it is left out.
     pub has_default: bool,
+    /// Whether it alone is a key of the table: rows can be upserted by it.
+    pub is_key: bool,
 }
 
 /// A live table: its name and its columns.
@@ -60,25 +67,34 @@ pub struct NewTable {
     pub partition_by: Option<String>,
     /// The columns its rows are sorted by, where the warehouse sorts them.
     pub cluster_by: Vec<String>,
+    /// The column that is its primary key. It is NOT NULL, however it is declared.
+    pub primary_key: Option<String>,
     /// What it is, for people.
     pub description: Option<String>,
 }
 
 impl NewTable {
-    /// A table that is neither partitioned nor clustered.
+    /// A table that is neither partitioned nor clustered, nor has a key.
     pub fn plain(name: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self { name: name.into(), columns, partition_by: None, cluster_by: Vec::new(), description: None }
+        let (name, cluster_by) = (name.into(), Vec::new());
+        Self { name, columns, partition_by: None, cluster_by, primary_key: None, description: None }
+    }
+
+    /// Whether a column may be null.
+    fn is_nullable(&self, column: &Column) -> bool {
+        let is_key = self.primary_key.as_ref().is_some_and(|key| key.eq_ignore_ascii_case(&column.name));
+        column.nullable && !is_key
     }
 }
 
-/// Rows bound to a place in a stream.
+/// Rows bound to a place in a stream, or to be upserted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The target.
     pub tier: Tier,
-    /// The stream of that target.
+    /// The stream of that target. Empty where rows are upserted.
     pub stream: String,
-    /// Offset of the first row.
+    /// Offset of the first row in the stream.
     pub first_offset: u64,
     /// The rows, encoded for the columns of `layout`.
     pub rows: Arc<RowSet>,

@@ -53,7 +53,8 @@ fn entry(table: &str, first_offset: u64, ids: &[i64]) -> Entry {
     for (event, id) in (0..).zip(ids) {
         rows.push(event, usize::MAX, |bytes| encode(bytes, [ValueRef::Int64(*id)])).unwrap();
     }
-    let layout = Arc::new(Layout { table: table.into(), columns: vec!["id".into()], encoding: Encoding::Cells });
+    let layout =
+        Arc::new(Layout { table: table.into(), columns: vec!["id".into()], encoding: Encoding::Cells, upsert: None });
     Entry { tier: Tier::Silver, stream: "s".into(), first_offset, rows: Arc::new(rows), layout }
 }
 

@@ -6,3 +6,4 @@ mod custody;
 mod disk;
 mod gone;
 mod refused;
+mod upserts;

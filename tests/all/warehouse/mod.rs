@@ -11,3 +11,4 @@ mod place;
 mod refused;
 mod schema;
 mod tables;
+mod upserts;

@@ -83,7 +83,7 @@ impl Place {
             Self::Sqlite(_) => Encoding::Cells,
             _ => Encoding::Proto(Vec::new()),
         };
-        Layout { table: warehouse::table_name(&self.config(), table), columns: Vec::new(), encoding }
+        Layout { table: warehouse::table_name(&self.config(), table), columns: Vec::new(), encoding, upsert: None }
     }
 
     /// The name of a stream that nobody made, of a table.

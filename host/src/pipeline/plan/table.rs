@@ -35,7 +35,7 @@ impl Planner<'_> {
             WarehouseConfig::Sqlite { .. } => Encoding::Cells,
             WarehouseConfig::Bigquery(_) => Encoding::Proto(Vec::new()),
         };
-        Layout { table: table_name(self.warehouse, table), columns: Vec::new(), encoding }
+        Layout { table: table_name(self.warehouse, table), columns: Vec::new(), encoding, upsert: None }
     }
 
     /// The columns of a tier's table: as it is, or as it will be made.
@@ -67,6 +67,7 @@ impl Planner<'_> {
                 limit: None,
                 nullable: column.nullable,
                 has_default: false,
+                is_key: false,
             })
             .collect();
         let new = NewTable {
@@ -74,6 +75,7 @@ impl Planner<'_> {
             columns,
             partition_by: config.partition_by.clone(),
             cluster_by: config.cluster_by.clone(),
+            primary_key: None,
             description: config.description.clone(),
         };
         if let Err(what) = create_statement(self.warehouse, &new) {

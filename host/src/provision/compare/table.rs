@@ -164,6 +164,7 @@ mod tests {
                 limit: None,
                 nullable: *nullable,
                 has_default: false,
+                is_key: false,
             }
         });
         FoundTable {

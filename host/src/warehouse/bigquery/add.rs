@@ -24,6 +24,7 @@ pub(super) async fn add(
         table: name.to_string(),
         columns: table.columns.iter().map(|column| column.name.clone()).collect(),
         encoding: Encoding::Proto(table.columns.iter().map(|column| column.kind).collect()),
+        upsert: None,
     };
     let encoded = rows.iter().map(|row| {
         let mut bytes = Vec::new();

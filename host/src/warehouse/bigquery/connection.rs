@@ -127,7 +127,7 @@ mod tests {
             identity: Identity::Anonymous,
         };
         let storage = Storage::new(&config, Tokens::silent()).unwrap();
-        let layout = Layout { table: "p.d.t".into(), columns: vec![], encoding: Encoding::Proto(vec![]) };
+        let layout = Layout { table: "p.d.t".into(), columns: vec![], encoding: Encoding::Proto(vec![]), upsert: None };
         let opened = Connection::open(&storage, "s", Arc::new(layout)).await;
         let status = opened.err().expect("there is no token");
         assert_eq!((status.code(), status.message()), (Code::DeadlineExceeded, "no answer within 0.05 s"));

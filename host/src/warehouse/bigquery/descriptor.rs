@@ -14,20 +14,36 @@ pub(super) fn descriptor(layout: &Layout) -> Result<DescriptorProto, String> {
         return Err(format!("the rows for table {} are encoded for another warehouse", layout.table));
     };
     let fields = (1..).zip(&layout.columns).zip(kinds);
-    let field = fields.map(|((number, name), kind)| {
+    let columns = fields.map(|((number, name), kind)| {
         // Columns that rows fill are called as rules and the host call theirs.
         if !is_column_name(name) {
             return Err(format!("column {name:?} of table {} cannot be written by its name", layout.table));
         }
-        Ok(FieldDescriptorProto {
-            name: Some(name.clone()),
-            number: Some(number),
-            label: Some(Label::Optional.into()),
-            r#type: Some(wire(*kind).into()),
-            ..FieldDescriptorProto::default()
-        })
+        Ok(field(name, number, wire(*kind)))
     });
-    Ok(DescriptorProto { name: Some("Row".to_owned()), field: field.collect::<Result<_, _>>()?, ..Default::default() })
+    let mut fields = columns.collect::<Result<Vec<_>, _>>()?;
+    if layout.upsert.is_some() {
+        for name in CHANGE {
+            let number = fields.len() + 1;
+            let number = i32::try_from(number).expect("a table has at most 10,000 columns");
+            fields.push(field(name, number, Type::String));
+        }
+    }
+    Ok(DescriptorProto { name: Some("Row".to_owned()), field: fields, ..Default::default() })
+}
+
+/// What a row that is upserted has behind its columns, as [`super::encode_change()`] writes it
+/// (docs.cloud.google.com/bigquery/docs/change-data-capture).
+const CHANGE: [&str; 2] = ["_CHANGE_TYPE", "_CHANGE_SEQUENCE_NUMBER"];
+
+fn field(name: &str, number: i32, kind: Type) -> FieldDescriptorProto {
+    FieldDescriptorProto {
+        name: Some(name.to_owned()),
+        number: Some(number),
+        label: Some(Label::Optional.into()),
+        r#type: Some(kind.into()),
+        ..FieldDescriptorProto::default()
+    }
 }
 
 /// The type that [`super::encode()`] writes for a column of the table.
@@ -44,13 +60,14 @@ const fn wire(kind: ColumnType) -> Type {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::{Change, Upsert};
     use super::*;
     use crate::row::ValueRef;
     use prost::Message;
 
     fn layout(columns: &[(&str, ColumnType)]) -> Layout {
         let (names, kinds) = columns.iter().map(|(name, kind)| ((*name).to_owned(), *kind)).unzip();
-        Layout { table: "p.d.t".into(), columns: names, encoding: Encoding::Proto(kinds) }
+        Layout { table: "p.d.t".into(), columns: names, encoding: Encoding::Proto(kinds), upsert: None }
     }
 
     #[test]
@@ -103,6 +120,34 @@ mod tests {
         let decoded = Decoded::decode(bytes.as_slice()).unwrap();
         let expected = Decoded { id: Some(String::new()), amount: Some("-5".into()), at: None, day: Some(-1) };
         assert_eq!(decoded, expected);
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct Changed {
+        #[prost(string, optional, tag = "1")]
+        id: Option<String>,
+        #[prost(int64, optional, tag = "2")]
+        epoch: Option<i64>,
+        #[prost(string, optional, tag = "3")]
+        change: Option<String>,
+        #[prost(string, optional, tag = "4")]
+        sequence: Option<String>,
+    }
+
+    #[test]
+    fn a_row_that_is_upserted_says_what_it_does_behind_its_columns() {
+        let upsert = Upsert { key: "id".into(), sequence: vec!["epoch".into()] };
+        let layout =
+            Layout { upsert: Some(upsert), ..layout(&[("id", ColumnType::Text), ("epoch", ColumnType::Int64)]) };
+        let names: Vec<String> = descriptor(&layout).unwrap().field.iter().map(|f| f.name().to_owned()).collect();
+        assert_eq!(names, ["id", "epoch", "_CHANGE_TYPE", "_CHANGE_SEQUENCE_NUMBER"]);
+        for (change, text) in [(Change::Upsert, "UPSERT"), (Change::Delete, "DELETE")] {
+            let mut bytes = Vec::new();
+            layout.encode_change(&mut bytes, [ValueRef::Text("a"), ValueRef::Int64(26)], change);
+            let (id, change) = (Some("a".to_owned()), Some(text.to_owned()));
+            let sequence = Some("000000000000001A".to_owned());
+            assert_eq!(Changed::decode(bytes.as_slice()).unwrap(), Changed { id, epoch: Some(26), change, sequence });
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Which wire type a column has depends on the table alone (docs.cloud.google.com/bigquery/docs/supported-data-types):
 //! NUMERIC is its canonical text, TIMESTAMP int64 microseconds, DATE int32 days, JSON text. A null is left out.
 
+use super::super::Change;
 use crate::row::{ColumnType, ValueRef};
 use prost::encoding::{WireType, bool, double, encode_key, encode_varint, int32, int64};
 
@@ -25,6 +26,13 @@ pub fn encode<'a>(kinds: &[ColumnType], bytes: &mut Vec<u8>, values: impl IntoIt
             ValueRef::Date(value) => int32::encode(number, &value, bytes),
         }
     }
+}
+
+/// Appends what a row does to the one with its key: two fields behind those of the columns.
+pub fn encode_change(kinds: &[ColumnType], bytes: &mut Vec<u8>, change: Change, sequence: &str) {
+    let number = u32::try_from(kinds.len()).expect("a table has at most 10,000 columns");
+    delimited(number + 1, change.as_str().as_bytes(), bytes);
+    delimited(number + 2, sequence.as_bytes(), bytes);
 }
 
 fn delimited(number: u32, value: &[u8], bytes: &mut Vec<u8>) {

@@ -143,29 +143,41 @@ impl Cause {
 
     /// The error of an append to `stream` of `table` at `offset`. None where the rows are there.
     pub(super) fn of_append(&self, table: &str, stream: &str, offset: u64) -> Option<AppendError> {
+        Some(match self.meaning() {
+            Meaning::AlreadyThere => return None,
+            Meaning::OutOfRange => AppendError::OutOfRange { offset, end: expected_offset(&self.message) },
+            Meaning::Gone | Meaning::NotFound => AppendError::StreamGone(stream.to_owned()),
+            _ => self.of_table(table),
+        })
+    }
+
+    /// The error of a write to `table`, whatever the stream. Rows that are upserted have no offset, and a stream that is there
+    /// as long as the table.
+    pub(super) fn of_table(&self, table: &str) -> AppendError {
         let why = self.text();
         let waits = |what: &str| {
             AppendError::Retryable(format!(
                 "{what}: {why}. Nothing more is read until it is repaired, then writing goes on"
             ))
         };
-        Some(match self.meaning() {
-            Meaning::AlreadyThere => return None,
-            Meaning::OutOfRange => AppendError::OutOfRange { offset, end: expected_offset(&self.message) },
+        match self.meaning() {
             Meaning::Schema => waits(&format!(
                 "table {table} lacks a column that the rows have. If it was added just now, it may take some minutes \
                  until BigQuery knows; if it was dropped, add it again"
             )),
-            Meaning::Gone | Meaning::NotFound => AppendError::StreamGone(stream.to_owned()),
-            Meaning::NoTable => waits(&format!("there is no table {table}, make it again as it was")),
+            Meaning::NoTable | Meaning::NotFound => {
+                waits(&format!("there is no table {table}, make it again as it was"))
+            }
             Meaning::Denied => waits(&format!(
                 "we may not write to table {table}: grant roles/bigquery.dataEditor on it, if it is there"
             )),
             Meaning::Key => waits(&format!("the encryption key of table {table} cannot be used")),
             Meaning::Token => AppendError::Retryable(format!("table {table}: our access token is refused: {why}")),
             Meaning::Passing => AppendError::Retryable(format!("table {table}: {why}")),
-            Meaning::Refused => AppendError::Fatal(format!("table {table}: BigQuery refuses the request: {why}")),
-        })
+            Meaning::Refused | Meaning::Gone | Meaning::AlreadyThere | Meaning::OutOfRange => {
+                AppendError::Fatal(format!("table {table}: BigQuery refuses the request: {why}"))
+            }
+        }
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) struct LiveTable {
     pub(super) range_partitioning: Option<RangePartitioning>,
     pub(super) require_partition_filter: Option<bool>,
     clustering: Option<Clustering>,
+    table_constraints: Option<Constraints>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -82,6 +83,18 @@ struct Clustering {
     fields: Option<Vec<String>>,
 }
 
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Constraints {
+    primary_key: Option<PrimaryKey>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct PrimaryKey {
+    #[serde(default)]
+    columns: Vec<String>,
+}
+
 impl LiveTable {
     /// The columns, in their order.
     pub(super) fn fields(&self) -> &[Field] {
@@ -91,6 +104,12 @@ impl LiveTable {
     /// A column by its name, of which case does not count.
     pub(super) fn field(&self, name: &str) -> Option<&Field> {
         self.fields().iter().find(|field| field.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a column alone is the primary key.
+    pub(super) fn is_key(&self, name: &str) -> bool {
+        let key = self.table_constraints.as_ref().and_then(|constraints| constraints.primary_key.as_ref());
+        key.is_some_and(|key| matches!(key.columns.as_slice(), [column] if column.eq_ignore_ascii_case(name)))
     }
 
     /// The columns that its rows are sorted by.

@@ -1,4 +1,5 @@
-//! BigQuery as a warehouse: committed streams of the Storage Write API with offsets.
+//! BigQuery as a warehouse: committed streams of the Storage Write API with offsets, and change data capture on the default
+//! stream of a table whose rows are upserted.
 //!
 //! Two interfaces: REST for tables and SQL, Storage Write (gRPC) for rows. Each write stream has a connection of its own,
 //! which is kept open between appends and given up with the first error on it; what is sent again begins at the entry's first
@@ -26,7 +27,7 @@ mod tables;
 mod tokens;
 
 pub use catalog::{Shape, add_columns_statement};
-pub use encode::encode;
+pub use encode::{encode, encode_change};
 pub use events::EventTable;
 pub use name::TableName;
 pub use request::MAX_ROW;

@@ -40,11 +40,20 @@ pub(super) fn split(rows: &RowSet) -> Vec<Range<usize>> {
 }
 
 /// The request for some rows of an entry. The first of a connection carries the schema.
-pub(super) fn request(entry: &Entry, rows: Range<usize>, schema: Option<DescriptorProto>) -> AppendRowsRequest {
-    let offset = entry.first_offset + rows.start as u64;
-    let offset = Some(i64::try_from(offset).expect("no stream has 2^63 rows"));
+pub(super) fn request(
+    entry: &Entry,
+    stream: &str,
+    rows: Range<usize>,
+    schema: Option<DescriptorProto>,
+) -> AppendRowsRequest {
+    let offset = offset(entry, &rows).map(|offset| i64::try_from(offset).expect("no stream has 2^63 rows"));
     let serialized = rows.map(|index| entry.rows.row(index).to_vec()).collect();
-    append(&entry.stream, offset, &entry.layout, serialized, schema)
+    append(stream, offset, &entry.layout, serialized, schema)
+}
+
+/// Where rows of an entry stand in their stream. Rows that are upserted stand nowhere.
+pub(super) fn offset(entry: &Entry, rows: &Range<usize>) -> Option<u64> {
+    entry.layout.upsert.is_none().then(|| entry.first_offset + rows.start as u64)
 }
 
 /// A request. Without an offset the rows go to the end of a stream that has none.
@@ -136,12 +145,13 @@ mod tests {
             table: "p.d.t".into(),
             columns: (0..300).map(|index| format!("column_with_a_long_name_{index}")).collect(),
             encoding: Encoding::Proto(vec![ColumnType::Text; 300]),
+            upsert: None,
         };
         let schema = super::super::descriptor::descriptor(&layout).unwrap();
         let rows = Arc::new(rows(&[899_995, MAX_ROW]));
         let stream = "projects/p/datasets/d/tables/t/streams/s".to_owned();
         let entry = Entry { tier: Tier::Silver, stream, first_offset: 7, rows, layout: Arc::new(layout) };
-        let request = request(&entry, 0..2, Some(schema));
+        let request = request(&entry, &entry.stream, 0..2, Some(schema));
         assert_eq!(request.offset, Some(7));
         assert!(request.encoded_len() < 8_000_000, "{}", request.encoded_len());
     }
@@ -149,7 +159,7 @@ mod tests {
     #[test]
     fn a_null_is_a_null_and_what_rows_do_not_have_the_table_fills() {
         let kinds = Encoding::Proto(vec![ColumnType::Text]);
-        let layout = Layout { table: "p.d.t".into(), columns: vec!["id".into()], encoding: kinds };
+        let layout = Layout { table: "p.d.t".into(), columns: vec!["id".into()], encoding: kinds, upsert: None };
         let request = append("s", None, &layout, vec![], None);
         assert_eq!(request.default_missing_value_interpretation(), MissingValueInterpretation::DefaultValue);
         let null = i32::from(MissingValueInterpretation::NullValue);

@@ -27,7 +27,8 @@ pub(super) async fn columns(
     let fields = fields(name, &table)?;
     let known = streams::table_schema(storage, name, asks).await?.unwrap_or_default();
     let fields = with_limits(fields, &known);
-    Ok(Some(fields.iter().zip(table.fields()).map(|(field, live)| column(field, live)).collect()))
+    let column = |(field, live): (&TableFieldSchema, &Field)| column(field, live, table.is_key(&live.name));
+    Ok(Some(fields.iter().zip(table.fields()).map(column).collect()))
 }
 
 /// The columns as REST has them, in the words of the other interface.
@@ -84,7 +85,7 @@ fn with_limits(mut fields: Vec<TableFieldSchema>, known: &TableSchema) -> Vec<Ta
     fields
 }
 
-fn column(field: &TableFieldSchema, live: &Field) -> TableColumn {
+fn column(field: &TableFieldSchema, live: &Field, is_key: bool) -> TableColumn {
     TableColumn {
         name: field.name.clone(),
         declared: declared(field, &live.kind),
@@ -92,6 +93,7 @@ fn column(field: &TableFieldSchema, live: &Field) -> TableColumn {
         limit: limit(field),
         nullable: field.mode() != Mode::Required,
         has_default: !field.default_value_expression.is_empty(),
+        is_key,
     }
 }
 
@@ -155,7 +157,7 @@ mod tests {
     }
 
     fn told(field: &TableFieldSchema) -> TableColumn {
-        column(field, &live(field.r#type().as_str_name()))
+        column(field, &live(field.r#type().as_str_name()), false)
     }
 
     #[test]
@@ -171,7 +173,7 @@ mod tests {
             ("SOMETHING_NEW", "SOMETHING_NEW", None),
         ] {
             let live = live(kind);
-            let column = column(&field(&live), &live);
+            let column = column(&field(&live), &live, false);
             assert_eq!((column.declared.as_str(), column.holds.first().copied()), (declared, holds));
         }
     }
@@ -231,12 +233,14 @@ mod tests {
             { "name": "short", "type": "STRING", "maxLength": "5", "mode": "REQUIRED", "defaultValueExpression": "'x'" },
             { "name": "fare", "type": "NUMERIC", "precision": "10", "scale": 2 },
             { "name": "span", "type": "RANGE", "rangeElementType": { "type": "DATE" }, "policyTags": { "names": [] } },
-        ] } });
+        ] }, "tableConstraints": { "primaryKey": { "columns": ["Short"] } } });
         let table: LiveTable = serde_json::from_value(json).unwrap();
-        let columns: Vec<_> = table.fields().iter().map(|live| column(&field(live), live)).collect();
+        let columns: Vec<_> =
+            table.fields().iter().map(|live| column(&field(live), live, table.is_key(&live.name))).collect();
         let declared: Vec<&str> = columns.iter().map(|column| column.declared.as_str()).collect();
         assert_eq!(declared, ["STRING(5)", "NUMERIC(10, 2)", "RANGE"]);
         assert_eq!((columns[0].nullable, columns[0].has_default), (false, true));
+        assert_eq!(columns.iter().map(|column| column.is_key).collect::<Vec<_>>(), [true, false, false]);
         assert_eq!(columns[1].limit, Some(Limit::Digits { before: 8, behind: 2 }));
     }
 

@@ -13,11 +13,11 @@ const AT_ONCE: usize = 2_000;
 /// `CREATE TABLE` for a table of a project.
 pub fn create_statement(table: &NewTable, project: &str) -> Result<String, WarehouseError> {
     let name = TableName::parse(&table.name, project)?;
-    let columns: Vec<String> = table
+    let mut columns: Vec<String> = table
         .columns
         .iter()
         .map(|column| {
-            let null = if column.nullable { "" } else { " NOT NULL" };
+            let null = if table.is_nullable(column) { "" } else { " NOT NULL" };
             format!("  `{}` {}{null}", column.name, column.kind)
         })
         .collect();
@@ -25,6 +25,13 @@ pub fn create_statement(table: &NewTable, project: &str) -> Result<String, Wareh
     if let Some(missing) = table.cluster_by.iter().find(|column| known(column).is_none()) {
         let text = format!("table {name} cannot be clustered by `{missing}`: it has no such column");
         return Err(WarehouseError { text, retryable: false });
+    }
+    if let Some(key) = &table.primary_key {
+        if known(key).is_none() {
+            let text = format!("table {name} cannot have the primary key `{key}`: it has no such column");
+            return Err(WarehouseError { text, retryable: false });
+        }
+        columns.push(format!("  PRIMARY KEY (`{key}`) NOT ENFORCED"));
     }
     let mut sql = format!("CREATE TABLE IF NOT EXISTS {} (\n{}\n)", name.sql(), columns.join(",\n"));
     if let Some(column) = &table.partition_by {
@@ -158,6 +165,7 @@ mod tests {
             ],
             partition_by: Some("at".into()),
             cluster_by: vec!["id".into(), "day".into()],
+            primary_key: None,
             description: Some("what \"we\" accept\n\\".into()),
         }
     }
@@ -174,6 +182,12 @@ mod tests {
             create_statement(&plain, "p").unwrap(),
             "CREATE TABLE IF NOT EXISTS `other.silver.bookings` (\n  `x` JSON\n)"
         );
+        let columns = vec![Column::new("x", ColumnType::Text, true), Column::new("n", ColumnType::Int64, true)];
+        let keyed = NewTable { primary_key: Some("x".into()), ..NewTable::plain("s.t", columns) };
+        assert_eq!(
+            create_statement(&keyed, "p").unwrap(),
+            "CREATE TABLE IF NOT EXISTS `p.s.t` (\n  `x` STRING NOT NULL,\n  `n` INT64,\n  PRIMARY KEY (`x`) NOT ENFORCED\n)"
+        );
         let by_day = NewTable { partition_by: Some("DAY".into()), ..bookings() };
         assert!(create_statement(&by_day, "p").unwrap().contains("\nPARTITION BY `DAY`\n"));
     }
@@ -186,6 +200,8 @@ mod tests {
         }
         let by_nothing = NewTable { cluster_by: vec!["id".into(), "nowhere".into()], ..bookings() };
         assert!(create_statement(&by_nothing, "p").unwrap_err().text.contains("`nowhere`"));
+        let by_no_key = NewTable { primary_key: Some("nowhere".into()), ..bookings() };
+        assert!(create_statement(&by_no_key, "p").unwrap_err().text.contains("`nowhere`"));
         let bare = NewTable { name: "bookings".into(), ..bookings() };
         assert!(create_statement(&bare, "p").unwrap_err().text.contains("dataset.table"));
     }

@@ -1,7 +1,7 @@
-//! Append at an offset: the rows and the stream's new end in one transaction.
+//! Append at an offset: the rows and the stream's new end in one transaction. Upserts are in it too.
 
 use super::super::{AppendError, Appended, Entry};
-use super::{encode, may_pass, schema, streams};
+use super::{encode, may_pass, schema, streams, upsert};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 /// Appends entries in order. Either an entry's rows are all there afterwards, or none is.
@@ -60,6 +60,9 @@ fn refused_at_commit(
 }
 
 fn append_one(connection: &Connection, entry: &Entry) -> Result<Appended, AppendError> {
+    if let Some(by) = &entry.layout.upsert {
+        return upsert::write(connection, entry, by).map(|()| Appended::Written);
+    }
     let Some((end, finalized)) = streams::state(connection, &entry.stream).map_err(failure)? else {
         return Err(AppendError::StreamGone(entry.stream.clone()));
     };
@@ -98,18 +101,25 @@ fn insert(connection: &Connection, entry: &Entry) -> Result<(), AppendError> {
         match bound.and_then(|()| statement.raw_execute()) {
             Ok(0) => refused.push((index, "a trigger of the table dropped the row".to_owned())),
             Ok(_) => {}
-            // A trigger that rolls back has undone the rows before, and the rows after it would be written outside of any
-            // transaction: twice, once the entry is sent again.
-            Err(error) if is_refusal(&error) && connection.is_autocommit() => {
-                return Err(AppendError::Fatal(format!(
-                    "the table ended the transaction of the append, it rolls the whole transaction back when it refuses a row: {error}"
-                )));
-            }
-            Err(error) if is_refusal(&error) => refused.push((index, error.to_string())),
-            Err(error) => return Err(failure(error)),
+            Err(error) => refused.push((index, refusal(connection, error)?)),
         }
     }
     if refused.is_empty() { Ok(()) } else { Err(AppendError::Rows(refused)) }
+}
+
+/// Why the table refuses a row, if that is what failed.
+pub(super) fn refusal(connection: &Connection, error: rusqlite::Error) -> Result<String, AppendError> {
+    if !is_refusal(&error) {
+        return Err(failure(error));
+    }
+    // A trigger that rolls back has undone the rows before, and the rows after it would be written outside of any
+    // transaction: twice, once the entry is sent again.
+    if connection.is_autocommit() {
+        return Err(AppendError::Fatal(format!(
+            "the table ended the transaction of the append, it rolls the whole transaction back when it refuses a row: {error}"
+        )));
+    }
+    Ok(error.to_string())
 }
 
 /// Whether a constraint or a limit refuses what is written, so that the row is at fault.
@@ -121,7 +131,7 @@ fn is_refusal(error: &rusqlite::Error) -> bool {
 }
 
 /// The rows are encoded for a table and columns that are no longer there.
-fn unfit(entry: &Entry, error: rusqlite::Error) -> AppendError {
+pub(super) fn unfit(entry: &Entry, error: rusqlite::Error) -> AppendError {
     if may_pass(&error) {
         return failure(error);
     }
@@ -138,6 +148,6 @@ fn unfit(entry: &Entry, error: rusqlite::Error) -> AppendError {
 
 /// What a SQLite error that is no row's fault means for an append.
 #[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
-fn failure(error: rusqlite::Error) -> AppendError {
+pub(super) fn failure(error: rusqlite::Error) -> AppendError {
     if may_pass(&error) { AppendError::Retryable(error.to_string()) } else { AppendError::Fatal(error.to_string()) }
 }

@@ -72,6 +72,17 @@ pub(super) fn decode<E>(
     Ok(Ok(()))
 }
 
+/// All cells of a row.
+pub(super) fn cells(mut bytes: &[u8]) -> Result<Vec<Cell<'_>>, postcard::Error> {
+    let mut cells = Vec::new();
+    while !bytes.is_empty() {
+        let (cell, rest) = postcard::take_from_bytes(bytes)?;
+        cells.push(cell);
+        bytes = rest;
+    }
+    Ok(cells)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

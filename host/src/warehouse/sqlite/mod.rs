@@ -11,6 +11,7 @@ mod events;
 mod resolve;
 mod schema;
 mod streams;
+mod upsert;
 
 pub use encode::encode;
 pub use events::EventTable;

@@ -21,8 +21,10 @@ pub fn create_statement(table: &NewTable) -> String {
         .columns
         .iter()
         .map(|column| {
-            let null = if column.nullable { "" } else { " NOT NULL" };
-            format!("  {} {}{null}", quote(&column.name), declared(column.kind))
+            let null = if table.is_nullable(column) { "" } else { " NOT NULL" };
+            let is_key = table.primary_key.as_ref().is_some_and(|key| key.eq_ignore_ascii_case(&column.name));
+            let key = if is_key { " PRIMARY KEY" } else { "" };
+            format!("  {} {}{null}{key}", quote(&column.name), declared(column.kind))
         })
         .collect();
     format!("CREATE TABLE IF NOT EXISTS {} (\n{}\n)", quote(table_name(&table.name)), columns.join(",\n"))
@@ -89,8 +91,11 @@ pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<
     let kind = connection.prepare_cached(kind)?.query_row([table], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let Some((strict, without_rowid)): Option<(bool, bool)> = kind else { return Ok(None) };
     let mut statement = connection.prepare_cached(
-        "SELECT name, type, \"notnull\", dflt_value IS NOT NULL, hidden, pk > 0 AND sum(pk > 0) OVER () = 1
-         FROM pragma_table_xinfo(?1)",
+        "SELECT name, type, \"notnull\", dflt_value IS NOT NULL, hidden, pk > 0 AND sum(pk > 0) OVER () = 1, EXISTS (
+           SELECT 1 FROM pragma_index_list(?1) indexes WHERE \"unique\" AND NOT partial
+           AND (SELECT count(*) = 1 AND max(covered.name) = columns.name FROM pragma_index_info(indexes.name) covered)
+         )
+         FROM pragma_table_xinfo(?1) columns",
     )?;
     let mut rows = statement.query([table])?;
     let mut columns = Vec::new();
@@ -108,6 +113,7 @@ pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<
             declared,
             nullable: !row.get::<_, bool>(2)?,
             has_default: is_rowid || row.get(3)?,
+            is_key: row.get(5)? || row.get(6)?,
         });
     }
     Ok(if columns.is_empty() { None } else { Some(columns) })
@@ -194,6 +200,29 @@ mod tests {
         let holds = |table: &str| columns(&connection, table).unwrap().unwrap().into_iter().map(|c| c.holds.len());
         assert_eq!(holds("t").collect::<Vec<_>>(), [9, 1]);
         assert_eq!(holds("u").collect::<Vec<_>>(), [3, 9]);
+    }
+
+    #[test]
+    fn a_column_is_a_key_if_it_alone_is_unique() {
+        let connection = Connection::open_in_memory().unwrap();
+        let keys = |table: &str, sql: &str| -> Vec<String> {
+            connection.execute_batch(sql).unwrap();
+            let columns = columns(&connection, table).unwrap().unwrap().into_iter();
+            columns.filter(|column| column.is_key).map(|column| column.name).collect()
+        };
+        assert_eq!(keys("a", "CREATE TABLE a (id TEXT PRIMARY KEY, x)"), ["id"]);
+        assert_eq!(keys("b", "CREATE TABLE b (id INTEGER PRIMARY KEY, x)"), ["id"]);
+        assert_eq!(keys("c", "CREATE TABLE c (id TEXT UNIQUE, x, y)"), ["id"]);
+        assert!(keys("d", "CREATE TABLE d (id, x, PRIMARY KEY (id, x))").is_empty());
+        assert!(keys("e", "CREATE TABLE e (id, x); CREATE UNIQUE INDEX ei ON e (id) WHERE x = 1").is_empty());
+        assert!(keys("f", "CREATE TABLE f (id, x); CREATE UNIQUE INDEX fi ON f (id, x)").is_empty());
+        assert!(keys("g", "CREATE TABLE g (id, x); CREATE INDEX gi ON g (id)").is_empty());
+        assert!(keys("h", "CREATE TABLE h (id, x); CREATE UNIQUE INDEX hi ON h (lower(id))").is_empty());
+        let columns = vec![Column::new("id", ColumnType::Text, true), Column::new("x", ColumnType::Int64, true)];
+        let table = NewTable { primary_key: Some("ID".into()), ..NewTable::plain("i", columns) };
+        assert_eq!(keys("i", &create_statement(&table)), ["id"]);
+        let live = super::columns(&connection, "i").unwrap().unwrap();
+        assert_eq!(live.iter().map(|column| column.nullable).collect::<Vec<_>>(), [false, true]);
     }
 
     #[test]

@@ -11,6 +11,14 @@ CREATE TABLE IF NOT EXISTS preflight_streams (
   row_count INTEGER NOT NULL,
   finalized INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS preflight_deleted (
+  table_name TEXT NOT NULL,
+  key NOT NULL,
+  sequence TEXT NOT NULL,
+  deleted_at INTEGER NOT NULL,
+  PRIMARY KEY (table_name, key)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS preflight_deleted_at ON preflight_deleted (deleted_at);
 ";
 
 /// Sets the connection up, makes our tables, and returns the warehouse's identity.

@@ -1,5 +1,6 @@
 //! The fake refuses what BigQuery refuses: its own tests.
 
+mod changes;
 mod faults;
 mod requests;
 mod rest;

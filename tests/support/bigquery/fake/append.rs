@@ -188,7 +188,8 @@ impl Line {
             }
             let path = table_of(&stream);
             let table = state.table(path).map_err(|refusal| (refusal, true))?;
-            let decoder = Decoder::new(&settled.descriptor, table, path, filled).map_err(|refusal| (refusal, false))?;
+            let decoder =
+                Decoder::new(&settled.descriptor, table, &stream, filled).map_err(|refusal| (refusal, false))?;
             let version = table.version;
             let standing = state.refused_rows.iter().filter(|(refusing, _)| refusing == path).map(|(_, test)| test);
             check(&rows, &decoder, &standing.chain(test).collect::<Vec<_>>()).map_err(|refusal| (refusal, false))?;

@@ -19,23 +19,23 @@ pub struct Place {
 }
 
 impl Content<'_> {
-    /// The rows of a table in the order they got in. A row that another writer wrote is empty.
+    /// The rows of a table in the order they got in, those that replace others by their key. A row that another writer wrote is empty.
     pub fn rows(&self, table: &str) -> Vec<Map<String, Value>> {
         let path = path_in(PROJECT, table);
-        self.0.written.iter().filter(|row| *row.table == *path).map(super::state::Written::content).collect()
+        self.0.rows(&path).map(super::state::Written::content).collect()
     }
 
     /// How many rows a table has.
     pub fn count(&self, table: &str) -> usize {
         let path = path_in(PROJECT, table);
-        self.0.written.iter().filter(|row| *row.table == *path).count()
+        self.0.rows(&path).count()
     }
 
     /// Where the rows of a table stand, by the value of a column: one place for each time the row got in.
     pub fn places(&self, table: &str, column: &str) -> BTreeMap<String, Vec<Place>> {
         let path = path_in(PROJECT, table);
         let mut places: BTreeMap<String, Vec<Place>> = BTreeMap::new();
-        for row in self.0.written.iter().filter(|row| *row.table == *path) {
+        for row in self.0.rows(&path) {
             let content = row.content();
             let value = content
                 .get(column)

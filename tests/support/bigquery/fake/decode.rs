@@ -2,6 +2,7 @@
 
 use super::api::storage_error::StorageErrorCode;
 use super::api::table_field_schema::{Mode, Type};
+use super::change::{self, Change};
 use super::refusal::Refusal;
 use super::table::{Column, Table};
 use super::value;
@@ -20,6 +21,9 @@ pub(super) struct Decoder {
     required: Vec<String>,
     /// Its days are the partitions.
     partition_by: Option<String>,
+    /// The pseudocolumns of a change by their numbers; none where rows are appended.
+    change: BTreeMap<u32, &'static str>,
+    primary_key: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -33,14 +37,23 @@ impl Decoder {
     pub(super) fn new(
         descriptor: &DescriptorProto,
         table: &Table,
-        path: &str,
+        stream: &str,
         defaults: impl Fn(&str) -> bool,
     ) -> Result<Self, Refusal> {
+        let path = super::table_of(stream);
         let invalid =
             |why: String| Refusal::new(Code::InvalidArgument, format!("Invalid proto schema: {why} Entity: {path}"));
         let mut fields = BTreeMap::new();
         let mut extra = Vec::new();
+        let changes = change::wanted(descriptor, table, stream)?;
+        let mut change = BTreeMap::new();
         for field in &descriptor.field {
+            if let Some(name) =
+                [change::TYPE, change::SEQUENCE].into_iter().find(|name| changes && *name == field.name())
+            {
+                change.insert(field.number().unsigned_abs(), name);
+                continue;
+            }
             let Some(column) = table.known.iter().find(|column| column.name.eq_ignore_ascii_case(field.name())) else {
                 extra.push(format!("'{}'", field.name()));
                 continue;
@@ -74,7 +87,8 @@ impl Decoder {
             }
             required.push(column.name.clone());
         }
-        Ok(Self { fields, required, partition_by: table.partition_by.clone() })
+        let (partition_by, primary_key) = (table.partition_by.clone(), table.primary_key.clone());
+        Ok(Self { fields, required, partition_by, change, primary_key })
     }
 
     /// Reads a row: a value for each column that it has. The error is why the table refuses it.
@@ -83,6 +97,11 @@ impl Decoder {
         while !bytes.is_empty() {
             let (number, wire) = decode_key(&mut bytes).map_err(|error| format!("not a message: {error}"))?;
             let raw = raw(wire, &mut bytes).map_err(|error| format!("field {number}: {error}"))?;
+            if let Some(name) = self.change.get(&number) {
+                let Raw::Bytes(text) = raw else { return Err(format!("{name} is no text")) };
+                row.insert((*name).to_owned(), String::from_utf8_lossy(text).into_owned().into());
+                continue;
+            }
             let field = self.fields.get(&number).ok_or_else(|| format!("field {number} is not in the schema"))?;
             let named = |why: String| format!("Field {}: {why}", field.column.name);
             let value = value::read(&field.column, field.wire, raw).map_err(named)?;
@@ -93,10 +112,18 @@ impl Decoder {
                 return Err(named("is there twice".to_owned()));
             }
         }
-        match self.required.iter().find(|name| !row.contains_key(*name)) {
-            Some(name) => Err(format!("Field {name}: a required value is missing")),
-            None => Ok(row),
+        if let Some(name) = self.required.iter().find(|name| !row.contains_key(*name)) {
+            return Err(format!("Field {name}: a required value is missing"));
         }
+        if self.changes() {
+            Change::take(&mut row.clone(), &self.primary_key)?;
+        }
+        Ok(row)
+    }
+
+    /// Whether rows replace others.
+    pub(super) fn changes(&self) -> bool {
+        !self.change.is_empty()
     }
 }
 

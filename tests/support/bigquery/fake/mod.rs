@@ -5,6 +5,7 @@
 //! process, so it survives the workers that the test kills. What goes wrong is scripted, or random by a seed.
 
 mod append;
+mod change;
 mod content;
 mod decode;
 mod faults;

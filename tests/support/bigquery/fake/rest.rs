@@ -143,7 +143,7 @@ fn run(state: &mut State, project: &str, sql: &str, body: &Value) -> Result<Vec<
     {
         return Err(invalid(format!("Cannot query over table '{path}' without a filter over column(s) '{by}'")));
     }
-    let mut rows = state.written.iter().filter(|row| *row.table == *path);
+    let mut rows = state.rows(&path);
     let Some(column) = column else { return Ok(rows.next().map(|_| "1".into()).into_iter().collect()) };
     let parameter = body["queryParameters"][0]["parameterValue"]["arrayValues"].as_array().ok_or_else(unknown)?;
     let wanted: BTreeSet<&str> = parameter.iter().filter_map(|value| value["value"].as_str()).collect();

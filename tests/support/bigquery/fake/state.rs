@@ -1,5 +1,6 @@
 //! What the fake knows: tables, streams, every row that got in, and every request for one.
 
+use super::change::{self, Keyed};
 use super::decode::Decoder;
 use super::faults::{Faults, RowTest};
 use super::refusal::Refusal;
@@ -35,7 +36,9 @@ impl Written {
     /// The row, read back.
     pub(super) fn content(&self) -> Map<String, Value> {
         let read = |(decoder, bytes): &(Arc<Decoder>, Vec<u8>)| decoder.row(bytes).expect("it was read before");
-        self.row.as_ref().map(read).unwrap_or_default()
+        let mut content = self.row.as_ref().map(read).unwrap_or_default();
+        content.retain(|name, _| name != change::TYPE && name != change::SEQUENCE);
+        content
     }
 }
 
@@ -80,6 +83,8 @@ pub(super) struct State {
     /// Streams by their path. Those that were forgotten are not here.
     pub(super) streams: BTreeMap<String, Stream>,
     pub(super) written: Vec<Written>,
+    /// Rows that replaced others, by the path of the table.
+    pub(super) keyed: BTreeMap<Arc<str>, Keyed>,
     pub(super) appends: Vec<Append>,
     pub(super) faults: Faults,
     /// Rows that tables refuse, by the path of the table.
@@ -96,6 +101,12 @@ impl State {
             Refusal::new(Code::NotFound, format!("Requested entity was not found. Entity: {path}"))
                 .of(StorageErrorCode::TableNotFound, path)
         })
+    }
+
+    /// The rows of a table.
+    pub(super) fn rows(&self, path: &str) -> impl Iterator<Item = &Written> {
+        let keyed = self.keyed.get(path).into_iter().flat_map(Keyed::rows);
+        self.written.iter().filter(move |row| *row.table == *path).chain(keyed)
     }
 
     /// Makes a committed stream.
@@ -176,12 +187,19 @@ impl State {
             }
         };
         let (table, stream): (Arc<str>, Arc<str>) = (table.into(), name.into());
-        self.written.extend((0..).zip(rows).map(|(index, bytes)| Written {
+        let written = (0..).zip(rows).map(|(index, bytes)| Written {
             table: Arc::clone(&table),
             stream: Arc::clone(&stream),
             offset: first.map(|first| first + index),
             row: Some((Arc::clone(decoder), bytes)),
-        }));
+        });
+        if decoder.changes() {
+            let primary_key = self.tables[&*table].primary_key.clone();
+            let keyed = self.keyed.entry(Arc::clone(&table)).or_default();
+            written.for_each(|written| keyed.change(written, decoder, &primary_key));
+        } else {
+            self.written.extend(written);
+        }
         Ok(())
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Table {
     pub(super) known: Vec<Column>,
     /// Counts the changes of `known`.
     pub(super) version: u64,
+    /// The columns of the primary key, if it has one.
+    pub(super) primary_key: Vec<String>,
     /// The column whose days are the partitions.
     pub(super) partition_by: Option<String>,
     /// Whether queries must name partitions.
@@ -40,8 +42,8 @@ pub(super) struct Created {
 }
 
 impl Created {
-    /// Reads `CREATE TABLE [IF NOT EXISTS] name (columns) [PARTITION BY DATE(column) | column] [CLUSTER BY …]
-    /// [OPTIONS (…)]`.
+    /// Reads `CREATE TABLE [IF NOT EXISTS] name (columns [, PRIMARY KEY (columns) NOT ENFORCED])
+    /// [PARTITION BY DATE(column) | column] [CLUSTER BY …] [OPTIONS (…)]`.
     pub(super) fn parse(sql: &str) -> Result<Self, String> {
         let wrong = || format!("the fake cannot read {sql:?}");
         let rest = sql.trim().strip_prefix("CREATE TABLE ").ok_or_else(wrong)?;
@@ -49,7 +51,10 @@ impl Created {
         let (if_not_exists, rest) = (without.is_some(), without.unwrap_or(rest));
         let (name, rest) = rest.split_once('(').ok_or_else(wrong)?;
         let end = closing(rest).ok_or_else(wrong)?;
-        let columns = split(&rest[..end]).into_iter().map(Column::parse).collect::<Result<Vec<_>, _>>()?;
+        let (keys, columns): (Vec<&str>, Vec<&str>) =
+            split(&rest[..end]).into_iter().partition(|part| part.starts_with("PRIMARY KEY"));
+        let columns = columns.into_iter().map(Column::parse).collect::<Result<Vec<_>, _>>()?;
+        let primary_key = keys.first().map_or(Ok(Vec::new()), |key| primary_key(key, &columns))?;
         let rest = rest[end + 1..].trim();
         let partition_by = rest.strip_prefix("PARTITION BY ").map(|rest| {
             let by = rest.strip_prefix("DATE(").unwrap_or(rest);
@@ -58,9 +63,19 @@ impl Created {
         });
         let known = columns.clone();
         let require_partition_filter = rest.replace(' ', "").contains("require_partition_filter=true");
-        let table = Table { columns, known, version: 0, partition_by, require_partition_filter };
+        let table = Table { columns, known, version: 0, primary_key, partition_by, require_partition_filter };
         Ok(Self { name: name.trim().trim_matches('`').to_owned(), if_not_exists, table })
     }
+}
+
+/// Reads `PRIMARY KEY (columns) NOT ENFORCED`.
+fn primary_key(text: &str, columns: &[Column]) -> Result<Vec<String>, String> {
+    let wrong = || format!("the fake does not know the key {text:?}");
+    let names = text.strip_prefix("PRIMARY KEY (").and_then(|rest| rest.strip_suffix(") NOT ENFORCED"));
+    let names = names.ok_or_else(wrong)?.split(',').map(|name| name.trim().trim_matches('`').to_owned());
+    let names: Vec<String> = names.collect();
+    let known = |name: &String| columns.iter().any(|column| column.name == *name);
+    if names.iter().all(known) { Ok(names) } else { Err(wrong()) }
 }
 
 /// Where the parenthesis ends that is open at the start.
@@ -182,6 +197,9 @@ impl Table {
         if let Some(column) = &self.partition_by {
             resource["timePartitioning"] = json!({ "type": "DAY", "field": column });
         }
+        if !self.primary_key.is_empty() {
+            resource["tableConstraints"] = json!({ "primaryKey": { "columns": self.primary_key } });
+        }
         if self.require_partition_filter {
             resource["requirePartitionFilter"] = true.into();
         }
@@ -218,12 +236,16 @@ mod tests {
         assert_eq!((id.name.as_str(), id.kind, id.mode, id.max_length), ("id", Type::String, Mode::Required, 10));
         assert_eq!((fare.kind, fare.digits, fare.default.as_deref()), (Type::Numeric, (10, 2), Some("0")));
         assert_eq!((tags.kind, tags.mode), (Type::String, Mode::Repeated));
+        let keyed = Created::parse("CREATE TABLE t (a INT64, b INT64, PRIMARY KEY (`b`, a) NOT ENFORCED)").unwrap();
+        assert_eq!(keyed.table.primary_key, ["b", "a"]);
         for sql in [
             "DROP TABLE t",
             "CREATE TABLE t",
             "CREATE TABLE t (a)",
             "CREATE TABLE t (a THING)",
             "CREATE TABLE t (a INT64",
+            "CREATE TABLE t (a INT64, PRIMARY KEY (a))",
+            "CREATE TABLE t (a INT64, PRIMARY KEY (b) NOT ENFORCED)",
         ] {
             assert!(Created::parse(sql).is_err(), "{sql}");
         }
