@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use preflight::row::Row;
 use preflight::warehouse::events::Resolution;
 use preflight::warehouse::{
-    AppendError, Appended, Entry, NewTable, StreamRows, TableColumn, Warehouse, WarehouseError,
+    AppendError, Appended, Chunks, Entry, NewTable, NewView, Scan, StreamRows, TableColumn, Warehouse, WarehouseError,
 };
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -57,6 +57,10 @@ impl Warehouse for Forgetful {
         self.inner.create_table(table)
     }
 
+    fn create_view(&self, view: NewView) -> BoxFuture<'_, Result<()>> {
+        self.inner.create_view(view)
+    }
+
     fn has_rows<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool>> {
         self.inner.has_rows(table)
     }
@@ -107,6 +111,10 @@ impl Warehouse for Forgetful {
         values: Vec<String>,
     ) -> BoxFuture<'a, Result<BTreeSet<String>>> {
         self.inner.present(table, column, values)
+    }
+
+    fn scan(&self, scan: Scan) -> Chunks<'_> {
+        self.inner.scan(scan)
     }
 
     fn schema_changes(&self) -> watch::Receiver<u64> {

@@ -1,7 +1,7 @@
 //! What a pipeline asks of a warehouse.
 
 use super::events::Resolution;
-use super::{AppendError, Appended, Entry, NewTable, TableColumn, WarehouseError};
+use super::{AppendError, Appended, Chunks, Entry, NewTable, NewView, Scan, TableColumn, WarehouseError};
 use crate::row::Row;
 use futures::future::BoxFuture;
 use std::collections::BTreeSet;
@@ -32,6 +32,9 @@ pub trait Warehouse: Send + Sync {
 
     /// Makes a table, unless it is there.
     fn create_table(&self, table: NewTable) -> BoxFuture<'_, Result<(), WarehouseError>>;
+
+    /// Makes a view, unless it is there. One that is there under its name and is another is an error.
+    fn create_view(&self, view: NewView) -> BoxFuture<'_, Result<(), WarehouseError>>;
 
     /// Whether a table has rows.
     fn has_rows<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, WarehouseError>>;
@@ -70,6 +73,9 @@ pub trait Warehouse: Send + Sync {
         column: &'a str,
         values: Vec<String>,
     ) -> BoxFuture<'a, Result<BTreeSet<String>, WarehouseError>>;
+
+    /// Reads rows of a table back, as it is when the first chunk is asked for.
+    fn scan(&self, scan: Scan) -> Chunks<'_>;
 
     /// Counts up when a table was seen to be another than it was. A warehouse that does not notice never does.
     fn schema_changes(&self) -> watch::Receiver<u64>;

@@ -1,7 +1,7 @@
 //! The warehouse that a pipeline file names.
 
 use super::events::{EventsError, StoredEvents};
-use super::{BigQuery, NewTable, Sqlite, TableColumn, Warehouse, WarehouseError, bigquery, sqlite};
+use super::{BigQuery, NewTable, NewView, Sqlite, TableColumn, Warehouse, WarehouseError, bigquery, sqlite};
 use crate::config::WarehouseConfig;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,6 +56,16 @@ pub fn create_statement(config: &WarehouseConfig, table: &NewTable) -> Result<St
         WarehouseConfig::Sqlite { .. } => Ok(sqlite::create_statement(table)),
         WarehouseConfig::Bigquery(config) => {
             bigquery::create_statement(table, &config.project).map_err(|error| error.text)
+        }
+    }
+}
+
+/// The statement that makes a view, or why there is none.
+pub fn create_view_statement(config: &WarehouseConfig, view: &NewView) -> Result<String, String> {
+    match config {
+        WarehouseConfig::Sqlite { .. } => sqlite::create_view_statement(view),
+        WarehouseConfig::Bigquery(config) => {
+            bigquery::create_view_statement(view, &config.project).map_err(|error| error.text)
         }
     }
 }

@@ -9,6 +9,8 @@ mod faults;
 mod narrow;
 mod place;
 mod refused;
+mod scan;
 mod schema;
 mod tables;
 mod upserts;
+mod views;

@@ -18,6 +18,7 @@ pub(super) struct LiveTable {
     pub(super) require_partition_filter: Option<bool>,
     clustering: Option<Clustering>,
     table_constraints: Option<Constraints>,
+    view: Option<View>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -84,6 +85,11 @@ struct Clustering {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+struct View {
+    query: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Constraints {
     primary_key: Option<PrimaryKey>,
@@ -110,6 +116,11 @@ impl LiveTable {
     pub(super) fn is_key(&self, name: &str) -> bool {
         let key = self.table_constraints.as_ref().and_then(|constraints| constraints.primary_key.as_ref());
         key.is_some_and(|key| matches!(key.columns.as_slice(), [column] if column.eq_ignore_ascii_case(name)))
+    }
+
+    /// The query of a view, where it is told.
+    pub(super) fn view_query(&self) -> Option<&str> {
+        self.view.as_ref()?.query.as_deref()
     }
 
     /// The columns that its rows are sorted by.

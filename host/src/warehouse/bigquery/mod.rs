@@ -20,11 +20,13 @@ mod name;
 mod request;
 mod resolve;
 mod rest;
+mod scan;
 mod schema;
 mod storage;
 mod streams;
 mod tables;
 mod tokens;
+mod views;
 
 pub use catalog::{Shape, add_columns_statement};
 pub use encode::{encode, encode_change};
@@ -32,13 +34,18 @@ pub use events::EventTable;
 pub use name::TableName;
 pub use request::MAX_ROW;
 pub use tables::create_statement;
+pub use views::create_view_statement;
 
 use super::events::Resolution;
-use super::{AppendError, Appended, Entry, LiveTables, NewTable, StreamRows, TableColumn, Warehouse, WarehouseError};
+use super::{
+    AppendError, Appended, Chunks, Entry, LiveTables, NewTable, NewView, Scan, StreamRows, TableColumn, Warehouse,
+    WarehouseError,
+};
 use crate::config::BigqueryConfig;
 use crate::row::Row;
 use appender::Appender;
 use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use rest::Rest;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -95,6 +102,13 @@ impl Warehouse for BigQuery {
         Box::pin(async move { tables::create(&self.rest, &table, &self.project).await })
     }
 
+    fn create_view(&self, view: NewView) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        Box::pin(async move {
+            let is_there = views::create(&self.rest, &view, &self.project).await?;
+            if is_there { Ok(()) } else { Err(view.is_another()) }
+        })
+    }
+
     fn has_rows<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, WarehouseError>> {
         Box::pin(async move { tables::has_rows(&self.rest, &self.name(table)?).await })
     }
@@ -147,6 +161,22 @@ impl Warehouse for BigQuery {
         values: Vec<String>,
     ) -> BoxFuture<'a, Result<BTreeSet<String>, WarehouseError>> {
         Box::pin(async move { tables::present(&self.rest, &self.name(table)?, column, &values).await })
+    }
+
+    fn scan(&self, scan: Scan) -> Chunks<'_> {
+        let scan = Arc::new(scan);
+        let wanted = Arc::clone(&scan);
+        let begun = async move {
+            let name = self.name(&wanted.table)?;
+            scan::begin(&self.rest, &self.storage, &name, &wanted).await
+        };
+        let chunks = move |pages| {
+            let scan = Arc::clone(&scan);
+            stream::try_unfold((pages, scan), async |(mut pages, scan)| {
+                Ok(scan::next(&mut pages, &scan).await?.map(|chunk| (chunk, (pages, scan))))
+            })
+        };
+        stream::once(begun).map_ok(chunks).try_flatten().boxed()
     }
 
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>> {

@@ -152,41 +152,33 @@ impl Rest {
 
     /// Runs a statement, and returns all rows of its result.
     pub(super) async fn query(&self, sql: &str, parameters: Vec<QueryParameter>) -> Result<Vec<TableRow>, Failure> {
+        let mut pages = self.pages(sql, parameters, None).await?;
+        let mut rows = Vec::new();
+        while let Some(page) = pages.next().await? {
+            rows.extend(page);
+        }
+        Ok(rows)
+    }
+
+    /// Runs a statement whose result is read page by page, of so many rows at most.
+    pub(super) async fn pages(
+        &self,
+        sql: &str,
+        parameters: Vec<QueryParameter>,
+        rows: Option<i32>,
+    ) -> Result<Pages<'_>, Failure> {
         let started = Instant::now();
-        let poll = i32::try_from(POLL.as_millis()).ok();
         let mut request = QueryRequest::new(sql);
-        request.timeout_ms = poll;
+        request.timeout_ms = i32::try_from(POLL.as_millis()).ok();
+        request.max_results = rows;
         // Made anew for each try: what failed is not answered from memory.
         request.request_id = Some(format!("preflight-{:016x}{:016x}", fastrand::u64(..), fastrand::u64(..)));
         if !parameters.is_empty() {
             request.parameter_mode = Some("NAMED".to_owned());
             request.query_parameters = Some(parameters);
         }
-        let jobs = self.client.job();
-        let limit = self.timeout + POLL;
-        let mut answer = self.call(limit, jobs.query(&self.project, request)).await?;
-        let mut rows = Vec::new();
-        loop {
-            let complete = answer.job_complete.unwrap_or(false);
-            if complete {
-                rows.extend(answer.rows.take().unwrap_or_default());
-            }
-            if complete && answer.page_token.is_none() {
-                return Ok(rows);
-            }
-            let job = answer.job_reference.clone();
-            let Some((id, location)) = job.and_then(|job| Some((job.job_id?, job.location))) else {
-                return Err(failure("BigQuery runs the statement, and does not say by which name", true));
-            };
-            if started.elapsed() > LONGEST {
-                let text = format!("the statement has run for {} min: {sql}", LONGEST.as_secs() / 60);
-                return Err(failure(&text, true));
-            }
-            let page = answer.page_token.take();
-            let next = GetQueryResultsParameters { location, page_token: page, timeout_ms: poll, ..Default::default() };
-            let more = self.call(limit, jobs.get_query_results(&self.project, &id, next)).await?;
-            answer = QueryResponse { job_reference: answer.job_reference, ..QueryResponse::from(more) };
-        }
+        let answer = self.call(self.timeout + POLL, self.client.job().query(&self.project, request)).await?;
+        Ok(Pages { rest: self, sql: sql.to_owned(), started, rows, answer: Some(answer) })
     }
 
     async fn call<T>(&self, limit: Duration, call: impl Future<Output = Result<T, BQError>>) -> Result<T, Failure> {
@@ -200,6 +192,55 @@ impl Rest {
             }
             failure
         })
+    }
+}
+
+/// The result of a statement.
+pub(super) struct Pages<'a> {
+    rest: &'a Rest,
+    sql: String,
+    started: Instant,
+    rows: Option<i32>,
+    /// The last answer; none when there is nothing behind it.
+    answer: Option<QueryResponse>,
+}
+
+impl Pages<'_> {
+    /// The next rows, which may be none; no page is left when it gives none.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<TableRow>>, Failure> {
+        while let Some(mut answer) = self.answer.take() {
+            let complete = answer.job_complete.unwrap_or(false);
+            let rows = complete.then(|| answer.rows.take().unwrap_or_default());
+            if !complete || answer.page_token.is_some() {
+                self.answer = Some(self.behind(answer, complete).await?);
+            }
+            if rows.is_some() {
+                return Ok(rows);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The answer behind another.
+    async fn behind(&self, mut answer: QueryResponse, complete: bool) -> Result<QueryResponse, Failure> {
+        let job = answer.job_reference.clone();
+        let Some((id, location)) = job.and_then(|job| Some((job.job_id?, job.location))) else {
+            return Err(failure("BigQuery runs the statement, and does not say by which name", true));
+        };
+        if !complete && self.started.elapsed() > LONGEST {
+            let text = format!("the statement has run for {} min: {}", LONGEST.as_secs() / 60, self.sql);
+            return Err(failure(&text, true));
+        }
+        let next = GetQueryResultsParameters {
+            location,
+            page_token: answer.page_token.take(),
+            timeout_ms: i32::try_from(POLL.as_millis()).ok(),
+            max_results: self.rows,
+            ..Default::default()
+        };
+        let (rest, jobs) = (self.rest, self.rest.client.job());
+        let more = rest.call(rest.timeout + POLL, jobs.get_query_results(&rest.project, &id, next)).await?;
+        Ok(QueryResponse { job_reference: answer.job_reference, ..QueryResponse::from(more) })
     }
 }
 

@@ -9,24 +9,33 @@ mod append;
 mod encode;
 mod events;
 mod resolve;
+mod scan;
 mod schema;
 mod streams;
 mod upsert;
+mod views;
 
 pub use encode::encode;
 pub use events::EventTable;
+pub(super) use schema::quote;
 pub use schema::{create_statement, table_name};
+pub use views::create_view_statement;
 
 use super::events::Resolution;
-use super::{AppendError, Appended, Entry, LiveTable, NewTable, StreamRows, TableColumn, Warehouse, WarehouseError};
+use super::{
+    AppendError, Appended, Chunks, Entry, LiveTable, NewTable, NewView, Scan, StreamRows, TableColumn, Warehouse,
+    WarehouseError,
+};
 use crate::row::Row;
+use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::ReceiverStream;
 
 /// How long SQLite itself waits for another process's lock before a call counts as failed (and is retried).
 const BUSY: Duration = Duration::from_secs(2);
@@ -116,6 +125,15 @@ impl Warehouse for Sqlite {
         })
     }
 
+    fn create_view(&self, view: NewView) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        Box::pin(async move {
+            let statement = create_view_statement(&view).map_err(|text| WarehouseError { text, retryable: false })?;
+            let wanted = view.clone();
+            let is_there = self.call(move |connection| views::create(connection, &wanted, &statement)).await?;
+            if is_there { Ok(()) } else { Err(view.is_another()) }
+        })
+    }
+
     fn has_rows<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<bool, WarehouseError>> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", schema::quote(table_name(table)));
         Box::pin(self.call(move |connection| connection.query_row(&sql, [], |row| row.get(0))))
@@ -190,6 +208,17 @@ impl Warehouse for Sqlite {
             }
             Ok(found)
         }))
+    }
+
+    /// On a thread that waits for each chunk to be taken.
+    fn scan(&self, scan: Scan) -> Chunks<'_> {
+        let path = self.path.clone();
+        let begin = async move {
+            let (chunks, read) = mpsc::channel(1);
+            tokio::task::spawn_blocking(move || scan::scan(&path, &scan, &chunks));
+            ReceiverStream::new(read)
+        };
+        futures::stream::once(begin).flatten().boxed()
     }
 
     /// Never: what no longer fits fails when it is written.

@@ -10,7 +10,7 @@ pub fn table_name(name: &str) -> &str {
 }
 
 /// An identifier in SQL.
-pub(super) fn quote(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -34,6 +34,9 @@ async fn table(
     let path = format!("projects/{project}/datasets/{dataset}/tables/{table}");
     let name = path.clone();
     carry_out(&shared, Call::Table, &path, move |state| {
+        if let Some(query) = state.views.get(&name) {
+            return Ok(json!({ "kind": "bigquery#table", "type": "VIEW", "view": { "query": query } }));
+        }
         let table = state
             .tables
             .get(&name)
@@ -107,6 +110,13 @@ fn run(state: &mut State, project: &str, sql: &str, body: &Value) -> Result<Vec<
             return Err(Refusal::new(Code::AlreadyExists, format!("Already Exists: Table {name}")));
         }
         state.tables.entry(path).or_insert(table);
+        return Ok(Vec::new());
+    }
+    if let Some(view) = sql.strip_prefix("CREATE VIEW IF NOT EXISTS ") {
+        // It is kept, and answers nothing.
+        let (name, query) = view.split_once(" AS\n").ok_or_else(|| invalid(format!("the fake cannot read {sql:?}")))?;
+        let path = super::path_in(project, name.trim_matches('`'));
+        state.views.entry(path).or_insert_with(|| query.to_owned());
         return Ok(Vec::new());
     }
     let unknown = || invalid(format!("the fake does not know this statement: {sql}"));

@@ -80,6 +80,8 @@ pub(super) struct State {
     pub(super) datasets: BTreeMap<String, String>,
     /// Tables by their path, `projects/…/datasets/…/tables/…`.
     pub(super) tables: BTreeMap<String, Table>,
+    /// The queries of views, by their path.
+    pub(super) views: BTreeMap<String, String>,
     /// Streams by their path. Those that were forgotten are not here.
     pub(super) streams: BTreeMap<String, Stream>,
     pub(super) written: Vec<Written>,
