@@ -32,6 +32,9 @@ pub struct Window {
     /// Whether it was changed since the last commit.
     #[serde(skip)]
     pub changed: bool,
+    /// Number of the record that it was restored from.
+    #[serde(skip)]
+    pub restored: u64,
 }
 
 impl Window {
@@ -49,6 +52,7 @@ impl Window {
             due: None,
             absorbed: Vec::new(),
             changed: false,
+            restored: 0,
         }
     }
 

@@ -271,6 +271,31 @@ fn what_is_recorded_comes_back_and_old_records_are_not_needed() {
     assert_eq!((counted, kept.open()), (1_400, 0));
 }
 
+/// It began anew with each process: where processes ended sooner than a round, no record was ever deleted.
+#[test]
+fn a_round_through_the_windows_goes_on_in_the_next_process() {
+    let windows = || Windows::new([("a".into(), fixed())]);
+    let (mut kept, mut log) = (windows(), Vec::new());
+    for step in 0..400_u64 {
+        let inputs = [Value::Null, Value::Int64(1)];
+        for key in if step == 0 { 0..200 } else { 0..1_u8 } {
+            kept.add("a", Element { key: &[key, 0], event_time: 5, inputs: &inputs }, 0);
+        }
+        let record = kept.record(0);
+        log.push((record.number, record.bytes));
+        log.retain(|(number, _)| *number >= record.first_needed);
+        if step % 3 == 0 {
+            kept = windows();
+            for (number, bytes) in &log {
+                kept.restore(*number, bytes).unwrap();
+            }
+        }
+        assert_eq!(kept.open(), 200);
+    }
+    // 17 of 200 windows in a record: a round is 12 records, and a second may have begun.
+    assert!(log.len() <= 24, "{} records", log.len());
+}
+
 /// The next run over more of it must not count into what this one has closed, and may open what is new.
 #[test]
 fn at_the_end_of_a_bounded_source_what_is_kept_is_how_far_windows_are_closed() {

@@ -2,7 +2,8 @@
 //! ledger; the records, read in their order, give the state back.
 //!
 //! The log of records does not grow for ever: each record also repeats as many unchanged windows as it has changed ones, going
-//! round through all of them. What is older than a whole round is said again behind it, and may be deleted.
+//! round through all of them. What is older than a whole round is said again behind it, and may be deleted. A process goes on with
+//! the round of the one before it: where processes end sooner than a round does, the log would grow otherwise.
 
 use super::aggregator::{Aggregator, Element, Now, Place};
 use super::pane::Pane;
@@ -35,8 +36,10 @@ struct Round {
     began: u64,
     /// Number of the first record of the last whole round.
     needed: u64,
-    /// What was repeated last: the next is behind it.
+    /// What is repeated next; none for the first.
     at: Option<(Arc<str>, Place)>,
+    /// Whether windows were restored since the last record.
+    restored: bool,
 }
 
 /// A pane with the name of its aggregate.
@@ -119,6 +122,9 @@ impl Windows {
     /// At the end of a bounded source the watermark that is kept is no infinity: another run may read on. What was closed stays
     /// closed, as far as it is not in the future.
     pub fn record(&mut self, processing_time: Micros) -> Record {
+        if std::mem::take(&mut self.round.restored) {
+            self.resume();
+        }
         let mut bytes = Vec::new();
         let mut count = 0;
         for (name, aggregator) in &mut self.aggregates {
@@ -139,6 +145,23 @@ impl Windows {
             self.watermark
         };
         Record { number, bytes, first_needed: self.round.needed, watermark }
+    }
+
+    /// Goes on with the round of an earlier process: at the first of the windows that were said least recently. Those before it were
+    /// said later.
+    fn resume(&mut self) {
+        let round = &mut self.round;
+        (round.needed, round.began, round.at) = (u64::MAX, round.next, None);
+        for (name, aggregator) in &self.aggregates {
+            for (key, window) in aggregator.windows_from(None).filter(|(_, window)| !window.changed) {
+                if window.restored < round.needed {
+                    round.began = round.needed.min(round.next);
+                    round.needed = window.restored;
+                    round.at = Some((Arc::clone(name), (Arc::clone(key), window.span)));
+                }
+            }
+        }
+        round.needed = round.needed.min(round.next);
     }
 
     /// Says unchanged windows again, and notes when all were.
@@ -174,12 +197,14 @@ impl Windows {
             let Some(aggregator) = self.aggregates.get_mut(name) else { continue };
             let key = Arc::from(key);
             match window {
-                Some(window) => aggregator.restore(&key, window),
+                Some(mut window) => {
+                    window.restored = number;
+                    aggregator.restore(&key, window);
+                }
                 None => aggregator.remove(&key, span),
             }
         }
-        // A round begins now: how far the last one was is not known.
-        self.round = Round { next: number + 1, began: number + 1, ..Round::default() };
+        self.round = Round { next: number + 1, restored: true, ..Round::default() };
         Ok(())
     }
 
