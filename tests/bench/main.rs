@@ -10,6 +10,7 @@ mod report;
 mod sandbox;
 mod swap;
 mod whole;
+mod windows;
 
 use anyhow::{Context, Result, bail};
 use report::Report;
@@ -22,7 +23,7 @@ struct Arguments {
     smoke: bool,
     json: Option<PathBuf>,
     python: String,
-    /// Only this part: `sandbox`, `whole`, `swap` or `dedup`.
+    /// Only this part: `sandbox`, `whole`, `swap`, `dedup` or `windows`.
     part: Option<String>,
 }
 
@@ -58,6 +59,9 @@ fn main() -> Result<()> {
     if wanted("dedup") {
         dedup::measure(effort, &mut report)?;
     }
+    if wanted("windows") {
+        windows::measure(effort, &mut report)?;
+    }
     print!("{}", report.table());
     if let Some(file) = arguments.json {
         report.write(&file).with_context(|| format!("cannot write {}", file.display()))?;
@@ -76,7 +80,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments> {
             "--part" => arguments.part = Some(value()?),
             _ => {
                 bail!(
-                    "unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole|swap|dedup"
+                    "unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole|swap|dedup|windows"
                 )
             }
         }

@@ -10,6 +10,7 @@ pub mod goldens;
 pub mod guest;
 pub mod handmade;
 pub mod http;
+pub mod orders;
 pub mod paths;
 pub mod pipeline;
 pub mod proxy;
