@@ -26,3 +26,4 @@ mod soak;
 mod source;
 mod swap;
 mod warehouse;
+mod windows;

@@ -9,7 +9,7 @@ use crate::ledger::KeyNeed;
 use crate::pipeline::dedup::{DedupNeed, Needs, needs};
 use crate::pipeline::{Prepared, SourceFound, prepare};
 use crate::rules::Served;
-use crate::warehouse;
+use crate::warehouse::{self, NewView};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -86,6 +86,12 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
         let statement =
             warehouse::create_statement(&config.warehouse, table).expect("tables to be made are checked with the plan");
         text.push_str(&format!("a run will make this table:\n{statement};\n"));
+    }
+    let is_new = |view: &&NewView| prepared.new_tables.iter().any(|table| table.name == view.table);
+    for view in prepared.plan.views().filter(is_new) {
+        let statement = warehouse::create_view_statement(&config.warehouse, view)
+            .expect("views to be made are checked with the plan");
+        text.push_str(&format!("a run will make this view:\n{statement};\n"));
     }
     text.push_str(&keys_text(config, &needs(config)));
     if let Some(note) = not_replayable {

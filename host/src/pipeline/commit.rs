@@ -18,6 +18,7 @@ use crate::source::Leases;
 use crate::telemetry::status::Status;
 use crate::telemetry::tally::Tally;
 use crate::time::{Clock, Micros};
+use crate::window::watermark::Estimate;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedMutexGuard, mpsc};
@@ -166,10 +167,11 @@ impl Committer {
         }
     }
 
-    /// How far the watermark may move, which is told as well.
+    /// How far the watermark may move. Told is what is committed, and why it goes no further.
     fn estimate(&self, event_time: &EventTime, source: &Mutex<WatermarkSource>) -> Micros {
-        let estimate = lock(source).estimate(event_time.watermark());
-        self.delivery.metrics.watermark(&estimate);
+        let current = event_time.watermark();
+        let estimate = lock(source).estimate(current);
+        self.delivery.metrics.watermark(&Estimate { watermark: current, ..estimate });
         estimate.watermark
     }
 
@@ -217,16 +219,19 @@ impl Committer {
         let seq = self.delivery.ledger.retrying(&self.delivery.patience, call).await?;
         failpoint::pass(failpoint::LEDGER_COMMITTED);
         self.delivery.metrics.committed(committing.elapsed());
-        for (aggregate, open) in self.event_time.iter().flat_map(|(event_time, _)| event_time.open()) {
-            self.delivery.metrics.windows_open(&aggregate, open);
+        if let Some((event_time, source)) = &self.event_time {
+            self.estimate(event_time, source);
+            for (aggregate, open) in event_time.open() {
+                self.delivery.metrics.windows_open(&aggregate, open);
+            }
         }
         Ok(seq)
     }
 
     /// Waits while as many windows are open as may be: memory is bounded by them. Nothing is read meanwhile, and the watermark
-    /// goes on.
+    /// goes on as far as what is held lets it, whatever else would hold it.
     async fn wait_for_windows(&self, plan: &Arc<Plan>) -> Result<Delivering, RunError> {
-        let Some((event_time, _)) = &self.event_time else { return Ok(true) };
+        let Some((event_time, source)) = &self.event_time else { return Ok(true) };
         if !event_time.is_full() {
             return Ok(true);
         }
@@ -241,7 +246,10 @@ impl Committer {
              memory for more"
         ));
         loop {
-            if !self.tick(plan).await? {
+            // Where it is held it would stay for ever: what waits here is part of what holds it.
+            let unheld = lock(source).unheld(event_time.watermark());
+            let alone = Arc::new(self.dedup.committing().await);
+            if !self.windows(plan, Watermark::MovesTo(unheld), alone).await? {
                 return Ok(false);
             }
             if !event_time.is_full() {

@@ -14,7 +14,7 @@ use crate::digest::Digest;
 use crate::row::{Column, ColumnType};
 use crate::rules::{Manifest, Rule, RuleSet, Served};
 use crate::warehouse::{
-    HostColumn, HostTableColumn, Layout, Limit, NewTable, Source, TableColumn, Tier, bronze_columns,
+    HostColumn, HostTableColumn, Layout, Limit, NewTable, NewView, Source, TableColumn, Tier, bronze_columns,
     quarantine_columns, resolution_columns, table_name,
 };
 use std::collections::BTreeMap;
@@ -70,6 +70,12 @@ pub struct Silver {
 }
 
 impl Plan {
+    /// The views that are to be made.
+    pub fn views(&self) -> impl Iterator<Item = &NewView> {
+        let aggregates = self.windows.iter().flat_map(|windows| &windows.aggregates);
+        aggregates.filter_map(|planned| planned.view.as_ref())
+    }
+
     /// The layout of a tier.
     pub fn layout(&self, tier: Tier) -> Option<&Arc<Layout>> {
         match tier {
@@ -138,7 +144,7 @@ impl Planner<'_> {
     ) -> Option<HostTable> {
         let known: Vec<Known<HostColumn>> = known.iter().map(Known::from).collect();
         let empty: Vec<Column> = empty.iter().map(|(name, kind)| Column::new(*name, *kind, true)).collect();
-        let (layout, columns) = self.known_table(tier, config, &known, &empty, live)?;
+        let (layout, columns) = self.known_table(tier, config, &known, (&empty, None), live)?;
         Some(HostTable { layout: Arc::new(layout), columns })
     }
 
@@ -165,6 +171,7 @@ impl Planner<'_> {
             "silver",
             &silver.tier,
             |planner| planner.wanted_silver(&manifests, &silver.host_columns),
+            None,
             live,
         )?;
         for (version, served) in rules.served() {

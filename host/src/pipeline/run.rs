@@ -137,6 +137,9 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
     for table in new_tables {
         retrying(&patience, || warehouse.create_table(table.clone())).await?;
     }
+    for view in plan.views() {
+        retrying(&patience, || warehouse.create_view(view.clone())).await?;
+    }
     let settings = || Settings {
         source: config.source.clone(),
         batch: config.batch,

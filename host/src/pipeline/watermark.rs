@@ -71,6 +71,15 @@ impl WatermarkSource {
             }
         }
     }
+
+    /// How far the watermark can be at most: as far as what is held lets it, whatever else would hold it.
+    pub fn unheld(&self, current: Micros) -> Micros {
+        let Estimate { watermark, frontier, .. } = self.estimate(current);
+        match (&self.kind, frontier) {
+            (Kind::Subscription { estimator, .. }, Some(frontier)) => estimator.behind(frontier).max(watermark),
+            _ => watermark,
+        }
+    }
 }
 
 fn estimator(config: &WatermarkConfig) -> Estimator {

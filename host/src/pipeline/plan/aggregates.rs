@@ -2,10 +2,10 @@
 
 use super::table::Known;
 use super::{Planner, RuleSet, TableColumn};
-use crate::config::{AggregateConfig, Config, WarehouseConfig, WriteMode, key_path};
+use crate::config::{AggregateConfig, Config, Create, WarehouseConfig, WriteMode, key_path};
 use crate::pipeline::windows::aggregate::{Aggregate, aggregates, is_exact_in_sqlite};
 use crate::row::{Column, ColumnType};
-use crate::warehouse::{AggregateName, Layout, Tier};
+use crate::warehouse::{AggregateName, Layout, NewView, Tier, Upsert, create_view_statement};
 use crate::window::Accumulation;
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct AggregatePlan {
     pub layout: Arc<Layout>,
     /// What fills each column.
     pub columns: Vec<PaneColumn>,
+    /// The view of the newest state of its windows, if it is to be made.
+    pub view: Option<NewView>,
 }
 
 /// What fills a column of an aggregate's table.
@@ -108,7 +110,7 @@ impl Planner<'_> {
             let config = config.aggregates.iter().find(|config| config.name == *aggregate.name);
             planned.extend(self.aggregate(config.expect("it was made of it"), aggregate, live));
         }
-        let (layout, columns) = self.known_table("late_data", late, &late_columns(), &[], live)?;
+        let (layout, columns) = self.known_table("late_data", late, &late_columns(), (&[], None), live)?;
         Some(WindowsPlan { aggregates: planned, late: LatePlan { layout: Arc::new(layout), columns } })
     }
 
@@ -131,10 +133,23 @@ impl Planner<'_> {
         }
         let key = key_path(&["aggregates", &config.name]);
         let known = pane_columns(&aggregate);
-        let (layout, columns) = self.known_table(&key, &config.tier, &known, &[], live)?;
+        let sequence = || vec!["epoch".to_owned(), "pane_index".to_owned()];
+        let upsert =
+            (config.write == WriteMode::Upsert).then(|| Upsert { key: "window_id".to_owned(), sequence: sequence() });
+        let (layout, columns) = self.known_table(&key, &config.tier, &known, (&[], upsert), live)?;
+        let view = config.view().map(|name| NewView {
+            name,
+            table: config.tier.table.clone(),
+            groups: config.group_by.clone(),
+            measures: aggregate.measures.iter().cloned().zip(aggregate.spec.measures.iter().copied()).collect(),
+            accumulation: config.accumulation,
+        });
+        let view = view.filter(|_| config.tier.create == Create::IfNeeded);
+        if let Some(Err(what)) = view.as_ref().map(|view| create_view_statement(self.warehouse, view)) {
+            self.refuse(config.key("table"), what);
+        }
         let tier = Tier::Panes(AggregateName::new(&config.name).expect("the name was checked"));
-        debug_assert_eq!(config.write, WriteMode::Panes);
-        Some(AggregatePlan { aggregate, tier, layout: Arc::new(layout), columns })
+        Some(AggregatePlan { aggregate, tier, layout: Arc::new(layout), columns, view })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{HostColumn, HostTableColumn, Planner};
 use crate::config::{Create, TierConfig, WarehouseConfig};
 use crate::row::Column;
-use crate::warehouse::{Encoding, Layout, NewTable, TableColumn, create_statement, table_name};
+use crate::warehouse::{Encoding, Layout, NewTable, TableColumn, Upsert, create_statement, table_name};
 
 /// A column that we know how to fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,12 +38,13 @@ impl Planner<'_> {
         Layout { table: table_name(self.warehouse, table), columns: Vec::new(), encoding, upsert: None }
     }
 
-    /// The columns of a tier's table: as it is, or as it will be made.
+    /// The columns of a tier's table: as it is, or as it will be made, with a primary key if there is to be one.
     pub(super) fn table(
         &mut self,
         tier: &str,
         config: &TierConfig,
         wanted: impl FnOnce(&mut Self) -> Vec<Column>,
+        key: Option<&str>,
         live: impl Fn(&str) -> Option<Vec<TableColumn>>,
     ) -> Option<Vec<TableColumn>> {
         if let Some(columns) = live(&config.table) {
@@ -67,7 +68,7 @@ impl Planner<'_> {
                 limit: None,
                 nullable: column.nullable,
                 has_default: false,
-                is_key: false,
+                is_key: key.is_some_and(|key| key.eq_ignore_ascii_case(&column.name)),
             })
             .collect();
         let new = NewTable {
@@ -75,7 +76,7 @@ impl Planner<'_> {
             columns,
             partition_by: config.partition_by.clone(),
             cluster_by: config.cluster_by.clone(),
-            primary_key: None,
+            primary_key: key.map(str::to_owned),
             description: config.description.clone(),
         };
         if let Err(what) = create_statement(self.warehouse, &new) {
@@ -86,19 +87,27 @@ impl Planner<'_> {
     }
 
     /// A table that the host fills, and what fills each column of its layout. Of the columns that we know those are filled that
-    /// it has. The `empty` columns of a table that is made are null in what is written.
+    /// it has. The `empty` columns of a table that is made are null in what is written. With `upsert`
+    /// rows replace others.
     pub(super) fn known_table<T: Copy>(
         &mut self,
         tier: &str,
         config: &TierConfig,
         known: &[Known<T>],
-        empty: &[Column],
+        (empty, upsert): (&[Column], Option<Upsert>),
         live: impl Fn(&str) -> Option<Vec<TableColumn>>,
     ) -> Option<(Layout, Vec<T>)> {
         let key = format!("{tier}.table");
         let made = known.iter().map(|known| &known.column).chain(empty).cloned();
-        let table = self.table(tier, config, |_| made.collect(), live)?;
-        let mut layout = self.layout(&config.table);
+        let row_key = upsert.as_ref().map(|upsert| upsert.key.as_str());
+        let table = self.table(tier, config, |_| made.collect(), row_key, live)?;
+        if let Some(row_key) = row_key
+            && table.iter().any(|column| column.name.eq_ignore_ascii_case(row_key) && !column.is_key)
+        {
+            let what = format!("column `{row_key}` is not its primary key: rows cannot replace others by it");
+            self.refuse(&key, what);
+        }
+        let mut layout = Layout { upsert: upsert.clone(), ..self.layout(&config.table) };
         let mut filled = Vec::new();
         for column in &table {
             let Some(ours) = known.iter().find(|ours| ours.column.name.eq_ignore_ascii_case(&column.name)) else {

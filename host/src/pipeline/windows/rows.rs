@@ -7,9 +7,9 @@ use crate::ledger::{Frames, Part};
 use crate::pipeline::plan::{AggregatePlan, LateColumn, LatePlan, PaneColumn, WindowsPlan};
 use crate::row::{Value, ValueRef};
 use crate::time::{Micros, format_micros};
-use crate::warehouse::{Layout, RowSet, Tier};
+use crate::warehouse::{Change, Layout, RowSet, Tier};
 use crate::window::windows::Named;
-use crate::window::{Pane, Span, key};
+use crate::window::{Pane, Span, Timing, key};
 use serde_json::{Map, json};
 use std::sync::Arc;
 
@@ -43,7 +43,13 @@ pub(super) fn panes(plan: &WindowsPlan, panes: &[Named], stamp: &Stamp<'_>) -> V
                 .iter()
                 .map(|column| pane_value(*column, &planned.aggregate, pane, &key, stamp))
                 .collect();
-            push(&mut rows, 0, &planned.layout, &values);
+            let change = if pane.timing == Timing::Retracted { Change::Delete } else { Change::Upsert };
+            match planned.layout.upsert {
+                Some(_) => push(&mut rows, 0, |bytes| {
+                    planned.layout.encode_change(bytes, values.iter().map(ValueRef::from), change);
+                }),
+                None => push(&mut rows, 0, |bytes| planned.layout.encode(bytes, values.iter().map(ValueRef::from))),
+            }
         }
         part(planned.tier, &planned.layout, rows)
     };
@@ -145,7 +151,8 @@ impl<'a> LateRows<'a> {
             LateColumn::Pipeline => Value::Text(stamp.pipeline.to_owned()),
         };
         let values: Vec<Value> = self.plan.columns.iter().map(value).collect();
-        push(&mut self.rows, contribution.event, &self.plan.layout, &values);
+        let encode = |bytes: &mut Vec<u8>| self.plan.layout.encode(bytes, values.iter().map(ValueRef::from));
+        push(&mut self.rows, contribution.event, encode);
     }
 
     pub(super) fn part(self) -> Option<Part> {
@@ -153,9 +160,9 @@ impl<'a> LateRows<'a> {
     }
 }
 
-fn push(rows: &mut RowSet, event: u32, layout: &Layout, values: &[Value]) {
+fn push(rows: &mut RowSet, event: u32, encode: impl FnOnce(&mut Vec<u8>)) {
     // It holds no more than a silver row that was within the limit, and some numbers.
-    rows.push(event, usize::MAX, |bytes| layout.encode(bytes, values.iter().map(ValueRef::from))).ok();
+    rows.push(event, usize::MAX, encode).ok();
 }
 
 fn part(tier: Tier, layout: &Arc<Layout>, rows: RowSet) -> Option<Part> {

@@ -1,0 +1,4 @@
+//! Event time: windows, watermark, late data, aggregates.
+
+mod exactly;
+mod measures;
