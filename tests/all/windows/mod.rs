@@ -1,4 +1,5 @@
 //! Event time: windows, watermark, late data, aggregates.
 
+mod challenge;
 mod exactly;
 mod measures;
