@@ -1,5 +1,6 @@
 //! Lumen & Loom's orders in any number, the same for the same number, and a pipeline that measures them over windows.
 
+use crate::pubsub::Feed;
 use crate::{Pipeline, paths};
 use preflight::time::{Micros, format_micros};
 use std::fmt::Write as _;
@@ -123,4 +124,25 @@ pub fn pipeline(aggregates: &[&str], input: impl AsRef<[u8]>) -> Pipeline {
         toml.push_str(&aggregates.concat());
     }
     Pipeline::with_file(&toml, input).warm()
+}
+
+/// The same from standard input.
+pub fn from_stdin(aggregates: &[&str]) -> Pipeline {
+    with_source(aggregates, "[source.stdin]\nformat = \"envelope\"")
+}
+
+/// The same from a subscription. The watermark is half a second behind, and follows the clock a second after the last order.
+pub fn live(feed: &Feed, aggregates: &[&str]) -> Pipeline {
+    let source =
+        format!("[source.pubsub]\nsubscription = {:?}\nendpoint = {:?}", feed.subscription(), feed.front().address());
+    with_source(aggregates, &source).set("watermark.out_of_orderness=500 ms").set("watermark.idle=1 s")
+}
+
+fn with_source(aggregates: &[&str], source: &str) -> Pipeline {
+    let pipeline = pipeline(aggregates, "");
+    let file = std::fs::read_to_string(pipeline.file()).expect("the file was written");
+    let changed = file.replace("[source.file]\npath = \"input.ndjson\"\nformat = \"envelope\"", source);
+    assert_ne!(changed, file, "the pipeline has a file");
+    std::fs::write(pipeline.file(), changed).expect("it can be written to");
+    pipeline
 }

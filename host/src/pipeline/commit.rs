@@ -134,7 +134,7 @@ impl Committer {
 
     /// The source was read to its end: closes all windows.
     async fn end_of_input(&self, plan: &Arc<Plan>) -> Result<Delivering, RunError> {
-        if self.event_time.is_none() {
+        if self.event_time.is_none() || !self.is_bounded {
             return Ok(true);
         }
         let alone = Arc::new(self.dedup.committing().await);

@@ -36,7 +36,7 @@ use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
 /// Micro-batches that are judged at the same time.
@@ -318,17 +318,7 @@ async fn drive(
     // Delivery ends behind the last commit.
     drop((committer, commits));
     let failed = outcome.is_err() || source_error.is_some();
-    let delivered = if drained.is_terminated() {
-        Ok(())
-    } else {
-        tokio::select! {
-            biased;
-            delivered = &mut delivering => delivered.map_err(thread)?.map_err(RunError::from),
-            given_up = &mut drained => Err(given_up),
-            // What ends the run is not to be told only when the warehouse is back. The next run sends the rest.
-            () = tokio::time::sleep(config.drain_timeout), if failed => Ok(()),
-        }
-    };
+    let delivered = all_delivered(&mut delivering, drained, failed.then_some(config.drain_timeout)).await;
     // What is held is given back.
     delivering.abort();
     drop((judging, source.batches));
@@ -341,6 +331,24 @@ async fn drive(
     outcome?;
     delivered?;
     source_error.map_or(Ok((options.metrics.tally(), !cut_short)), |error| Err(error.into()))
+}
+
+/// Waits until everything is delivered; after a failure only so long: what ends the run is not to be told only when the
+/// warehouse is back. The next run sends the rest.
+async fn all_delivered(
+    delivering: &mut JoinHandle<Result<(), DeliverError>>,
+    mut drained: Pin<&mut Fuse<impl Future<Output = RunError>>>,
+    at_most: Option<Duration>,
+) -> Result<(), RunError> {
+    if drained.is_terminated() {
+        return Ok(());
+    }
+    tokio::select! {
+        biased;
+        delivered = delivering => delivered.map_err(thread)?.map_err(RunError::from),
+        given_up = &mut drained => Err(given_up),
+        () = tokio::time::sleep(at_most.unwrap_or_default()), if at_most.is_some() => Ok(()),
+    }
 }
 
 /// Returns when what was taken is not to be waited for any more: some time after it was asked to stop, or when it was asked

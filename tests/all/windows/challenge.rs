@@ -84,7 +84,10 @@ fn in_sqlite_the_view_has_one_row_of_the_minute_with_both_orders() {
     expect(&tables::rows(&database, "orders_per_minute"), &tables::rows(&database, "late_events"));
     let latest = "SELECT orders, revenue FROM orders_per_minute_latest
                   WHERE sku = 'A' AND window_start = '2026-07-19T14:05:00.000000Z'";
-    assert_eq!(tables::query(&database, latest), [json!({ "orders": 2, "revenue": "64.5" }).as_object().unwrap().clone()]);
+    assert_eq!(
+        tables::query(&database, latest),
+        [json!({ "orders": 2, "revenue": "64.5" }).as_object().unwrap().clone()]
+    );
     assert_eq!(tables::query(&database, "SELECT 1 FROM orders WHERE event_id = 'E-3'").len(), 1, "it is in silver");
 }
 

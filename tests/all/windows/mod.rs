@@ -2,4 +2,6 @@
 
 mod challenge;
 mod exactly;
+mod limits;
+mod live;
 mod measures;

@@ -120,7 +120,7 @@ impl Planner<'_> {
         aggregate: Aggregate,
         live: &impl Fn(&str) -> Option<Vec<TableColumn>>,
     ) -> Option<AggregatePlan> {
-        let inexact = aggregate.spec.measures.iter().position(|measure| !is_exact_in_sqlite(measure));
+        let inexact = aggregate.spec.measures.iter().position(|measure| !is_exact_in_sqlite(*measure));
         if let (WarehouseConfig::Sqlite { .. }, Accumulation::Discarding, Some(inexact)) =
             (self.warehouse, config.accumulation, inexact)
         {

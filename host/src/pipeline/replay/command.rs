@@ -46,7 +46,7 @@ pub async fn replay(
         ledger.keep_keys(dedup.retention())?;
         Ok(ledger)
     };
-    let ledger = match retrying(&patience, open).await {
+    let mut ledger = match retrying(&patience, open).await {
         Ok(ledger) => ledger,
         Err(LedgerError::Locked { holder, .. }) => {
             waiting(&holder);
@@ -69,7 +69,6 @@ pub async fn replay(
     for table in std::mem::take(&mut prepared.new_tables) {
         retrying(&patience, || warehouse.create_table(table.clone())).await?;
     }
-    let mut ledger = ledger;
     let event_time = match &prepared.plan.windows {
         Some(windows) => Some(EventTime::restore(config, windows, &mut ledger, false, clock.as_ref())?),
         None => None,

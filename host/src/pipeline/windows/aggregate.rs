@@ -189,6 +189,6 @@ impl Columns<'_> {
 }
 
 /// Whether SQLite can put the panes of a measure together exactly: a NUMERIC is text there.
-pub(in crate::pipeline) fn is_exact_in_sqlite(measure: &Measure) -> bool {
+pub(in crate::pipeline) fn is_exact_in_sqlite(measure: Measure) -> bool {
     measure.input != Some(ColumnType::Numeric) || measure.function == Function::Count
 }
