@@ -10,7 +10,9 @@ const NINES: i128 = 99_999_999_999_999_999_999_999_999_999;
 
 fn float_sum(numbers: &[f64]) -> FloatSum {
     let mut sum = FloatSum::default();
-    numbers.iter().for_each(|number| sum.add(*number));
+    for number in numbers {
+        sum.add(*number);
+    }
     sum
 }
 

@@ -1,7 +1,18 @@
 //! Event time: windows, watermark, late data, aggregates.
+//!
+//! The engine alone is tried by scripts of commits: [`script`] is how they are written down, [`model`] says from the definitions what has to
+//! come out, and [`play`] what does come out, restarted and interrupted in many ways. [`stories`] are examples to be read, [`exhaustive`] and
+//! [`random`] let model and engine compare themselves on very many scripts.
 
 mod challenge;
 mod exactly;
+mod exhaustive;
 mod limits;
 mod live;
 mod measures;
+mod model;
+mod play;
+mod random;
+mod records;
+mod script;
+mod stories;
