@@ -47,11 +47,11 @@ pub(super) fn simulate(args: &SimulateArgs) -> Ended {
         let step = match script::read(line, number) {
             Ok(Some(step)) => step,
             Ok(None) => continue,
-            Err(error) => return refused(args, number, &said, error),
+            Err(error) => return refused(args, number, &said, &error),
         };
         match simulation.step(step) {
             Ok(lines) => said.extend(lines.iter().map(|line| format!("{line}\n"))),
-            Err(error) => return refused(args, number, &said, error.to_string()),
+            Err(error) => return refused(args, number, &said, &error.to_string()),
         }
     }
     output::print(&said);
@@ -59,7 +59,7 @@ pub(super) fn simulate(args: &SimulateArgs) -> Ended {
 }
 
 /// What came out before is said all the same.
-fn refused(args: &SimulateArgs, number: usize, said: &str, error: String) -> Ended {
+fn refused(args: &SimulateArgs, number: usize, said: &str, error: &str) -> Ended {
     output::print(said);
     io::stdout().flush().ok();
     Ended::Refused(anyhow!("{}:{number}: {error}", args.script.display()))

@@ -255,8 +255,8 @@ async fn drive(
     options.status.state(State::Running);
     let telling = source.trouble.take().map(|trouble| tokio::spawn(tell(trouble, options.status.clone())));
     let (commits, queue) = mpsc::channel::<Commit>(UNDELIVERED);
-    let committer = means.committer(&source, commits.clone(), options);
-    let has_windows = committer.event_time.is_some();
+    let turns = means.committer(&source, commits.clone(), options);
+    let has_windows = turns.event_time.is_some();
     let mut delivering = tokio::spawn(deliver_all(delivery.clone(), dedup.clone(), queue));
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -272,7 +272,7 @@ async fn drive(
                 if stopping || source_error.is_some() || std::mem::replace(&mut closed, true) {
                     break Ok(());
                 }
-                committing.set(committer.turn(Turn::EndOfInput(serving.plan())).fuse());
+                committing.set(turns.turn(Turn::EndOfInput(serving.plan())).fuse());
             }
             tokio::select! {
                 biased;
@@ -296,10 +296,10 @@ async fn drive(
                 // Delivery has failed: without this a quiet source would keep it from being said.
                 () = commits.closed() => break Ok(()),
                 _ = ticks.tick(), if has_windows && committing.is_terminated() => {
-                    committing.set(committer.turn(Turn::Tick(serving.plan())).fuse());
+                    committing.set(turns.turn(Turn::Tick(serving.plan())).fuse());
                 }
                 Some(judged) = judging.next(), if committing.is_terminated() => {
-                    committing.set(committer.turn(Turn::Batch(Box::new(judged))).fuse());
+                    committing.set(turns.turn(Turn::Batch(Box::new(judged))).fuse());
                 }
                 batch = source.batches.recv(), if reading && admitting.is_terminated() && judging.len() < JUDGING => {
                     match batch {
@@ -316,7 +316,7 @@ async fn drive(
         }
     };
     // Delivery ends behind the last commit.
-    drop((committer, commits));
+    drop((turns, commits));
     let failed = outcome.is_err() || source_error.is_some();
     let delivered = all_delivered(&mut delivering, drained, failed.then_some(config.drain_timeout)).await;
     // What is held is given back.

@@ -108,32 +108,32 @@ impl Aggregator {
     }
 
     fn add_to(&mut self, span: Span, element: Element<'_>, now: Now) -> bool {
-        let key = match self.keys.get_key_value(element.key) {
-            Some((key, _)) => Arc::clone(key),
-            None => Arc::from(element.key),
+        let merges = self.spec.windowing.merges();
+        let Some((key, window)) = open_one(&mut self.keys, element.key, span, merges) else {
+            let key =
+                self.keys.get_key_value(element.key).map_or_else(|| Arc::from(element.key), |(key, _)| Arc::clone(key));
+            let joined = self.joined(&key, span);
+            if now.watermark >= self.expiry(joined) {
+                return false;
+            }
+            self.open_window(&key, joined, now.watermark >= joined.end);
+            return self.add_to(span, element, now);
         };
-        let joined = self.joined(&key, span);
-        if now.watermark >= self.expiry(joined) {
+        let span = window.span;
+        if now.watermark >= span.end.saturating_add(self.spec.allowed_lateness) {
             return false;
         }
-        let passed = now.watermark >= joined.end;
-        let windows = self.keys.entry(Arc::clone(&key)).or_default();
-        let index = match windows.binary_search_by_key(&joined, |window| window.span) {
-            Ok(index) => index,
-            Err(_) => self.open_window(&key, joined, passed),
-        };
-        let window = &mut self.keys.get_mut(&key).expect("it was just there")[index];
         window.add(element.inputs);
         if !window.changed {
             window.changed = true;
-            self.changed.push((Arc::clone(&key), joined));
+            self.changed.push((Arc::clone(key), span));
         }
         let wait = if window.passed {
             match self.spec.trigger.late {
                 // What was never heard of waits for nothing.
                 LateTrigger::Every(wait) if window.has_spoken() => Some(wait),
                 LateTrigger::Each | LateTrigger::Every(_) => {
-                    self.late.insert((key, joined));
+                    self.late.insert((Arc::clone(key), span));
                     return true;
                 }
             }
@@ -143,7 +143,7 @@ impl Aggregator {
         if let (Some(wait), None) = (wait, window.due) {
             let due = now.processing_time.saturating_add(wait);
             window.due = Some(due);
-            self.processing_timers.insert((due, (key, joined)));
+            self.processing_timers.insert((due, (Arc::clone(key), span)));
         }
         true
     }
@@ -157,12 +157,12 @@ impl Aggregator {
         windows.filter(|window| window.span.overlaps(span)).fold(span, |joined, window| joined.joined(window.span))
     }
 
-    /// Opens a window, which takes over the sessions that it overlaps. Returns its place among those of its key.
-    fn open_window(&mut self, key: &Arc<[u8]>, span: Span, passed: bool) -> usize {
+    /// Opens a window, which takes over the sessions that it overlaps.
+    fn open_window(&mut self, key: &Arc<[u8]>, span: Span, passed: bool) {
         let mut window = Window::new(span, passed, &self.spec);
         if self.spec.windowing.merges() {
-            let touched: Vec<Span> =
-                self.keys[key].iter().map(|window| window.span).filter(|other| other.overlaps(span)).collect();
+            let others = self.keys.get(key).into_iter().flatten().map(|window| window.span);
+            let touched: Vec<Span> = others.filter(|other| other.overlaps(span)).collect();
             for other in touched {
                 let absorbed = self.close(key, other);
                 window.absorb(absorbed);
@@ -178,7 +178,6 @@ impl Aggregator {
         let windows = self.keys.entry(Arc::clone(key)).or_default();
         let index = windows.partition_point(|other| other.span < span);
         windows.insert(index, window);
-        index
     }
 
     /// Takes a window out, with its timers.
@@ -322,6 +321,22 @@ impl Aggregator {
             self.changed.clear();
         }
     }
+}
+
+/// The open window that a span belongs to, with its key: the same, or a session that has all of it. No other touches that.
+fn open_one<'a>(
+    keys: &'a mut BTreeMap<Arc<[u8]>, Vec<Window>>,
+    key: &[u8],
+    span: Span,
+    merges: bool,
+) -> Option<(&'a Arc<[u8]>, &'a mut Window)> {
+    let (found, windows) = keys.range_mut::<[u8], _>((Bound::Included(key), Bound::Unbounded)).next()?;
+    if found.as_ref() != key {
+        return None;
+    }
+    // Those of a key are few, and what comes is mostly of the last.
+    let is_it = |window: &Window| if merges { window.span.contains(span) } else { window.span == span };
+    windows.iter_mut().rev().find(|window| is_it(window)).map(|window| (found, window))
 }
 
 /// The first timer that is due.

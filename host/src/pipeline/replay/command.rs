@@ -77,8 +77,8 @@ pub async fn replay(
     let delivery = Delivery::new(ledger, warehouse, Arc::clone(&context.plan), patience, metrics.clone());
     // What was promised is delivered before anything is selected: it may be of an earlier replay.
     delivery.resume().await?;
-    let writing = Writing { delivery: &delivery, dedup: &dedup, event_time: event_time.as_ref() };
-    let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), writing: Some(writing) };
+    let by = Writing { delivery: &delivery, dedup: &dedup, event_time: event_time.as_ref() };
+    let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), writing: Some(by) };
     while replay.turn(&means).await? {}
     Ok(replay.report().clone())
 }

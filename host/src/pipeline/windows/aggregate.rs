@@ -188,7 +188,7 @@ impl Columns<'_> {
     }
 }
 
-/// Whether SQLite can put the panes of a measure together exactly: a NUMERIC is text there.
+/// Whether SQLite can put discarding panes of a measure together exactly: it has no sum of NUMERIC.
 pub(in crate::pipeline) fn is_exact_in_sqlite(measure: Measure) -> bool {
-    measure.input != Some(ColumnType::Numeric) || measure.function == Function::Count
+    measure.input != Some(ColumnType::Numeric) || measure.function != Function::Sum
 }

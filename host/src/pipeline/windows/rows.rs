@@ -81,7 +81,8 @@ pub fn window_id(aggregate: &str, key: &[u8], window: Span) -> String {
     bytes.extend_from_slice(&window.end.to_be_bytes());
     bytes.extend_from_slice(key);
     let digest = Digest::of(&bytes);
-    digest.bytes()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    let half: [u8; 16] = std::array::from_fn(|index| digest.bytes()[index]);
+    format!("{:032x}", u128::from_be_bytes(half))
 }
 
 /// Which measures no column can hold.
