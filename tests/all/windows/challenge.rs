@@ -14,9 +14,7 @@ fn example(command: &str, directory: &Path, more: &[String]) -> Ended {
     let mut words = command.split(' ');
     let mut command = Command::new(paths::preflight());
     command.arg(words.next().expect("a command has a name")).arg(file).args(words).args(more);
-    for (key, name) in [("warehouse.sqlite.path", "orders.db"), ("ledger.path", "ledger")] {
-        command.arg("--set").arg(format!("{key}={}", directory.join(name).display()));
-    }
+    command.arg("--set").arg(format!("ledger.path={}", directory.join("ledger").display()));
     let cache = paths::scratch().join("code");
     command.arg("--set").arg(format!("rules.cache={}", cache.display())).current_dir(directory);
     Ended::from_output(command.output().expect("preflight can be started"))
@@ -73,7 +71,8 @@ fn by_a_script_the_minute_is_told_in_time_and_again_and_the_third_order_is_late(
 
 fn sqlite(more: &[String]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    example("run", directory.path(), more).expect(0);
+    let database = format!("warehouse.sqlite.path={}", directory.path().join("orders.db").display());
+    example("run", directory.path(), &[&["--set".to_owned(), database], more].concat()).expect(0);
     directory
 }
 

@@ -66,10 +66,11 @@ fn open_windows_are_left_when_that_is_asked_for() {
         file.replace("measures = { orders = \"count\",", "measures = { orders = \"count\", more = \"count\","),
     )
     .unwrap();
-    pipeline.run().expect(1);
     // Its table has no such column.
+    pipeline.settings.push("aggregates.per_minute.table=other_minutes".into());
+    pipeline.run().expect(1);
     let mut command = pipeline.command("run");
-    command.args(["--forget-windows", "--set", "aggregates.per_minute.table=other_minutes"]);
+    command.arg("--forget-windows");
     preflight_tests::Ended::from_output(command.output().unwrap()).expect(0);
     let counted = &tables::query(&pipeline.database(), "SELECT SUM(orders) AS n FROM other_minutes_latest")[0]["n"];
     assert!(counted.as_u64().unwrap() < 1_980, "what was open is not in it: {counted}");
