@@ -29,7 +29,15 @@ pub(super) fn write(connection: &Connection, record: &Record) -> Result<(), Ledg
             .prepare_cached("DELETE FROM window_records WHERE number < ?1")?
             .execute([signed(record.first_needed)])?;
     }
+    for (aggregate, closed) in &record.closed {
+        set(connection, &closed_of(aggregate), *closed)?;
+    }
     set(connection, WATERMARK, record.watermark)
+}
+
+/// Under this name is kept up to which time windows of an aggregate are closed.
+fn closed_of(aggregate: &str) -> String {
+    format!("closed:{aggregate}")
 }
 
 fn set(connection: &Connection, name: &str, value: i64) -> Result<(), LedgerError> {
@@ -42,6 +50,12 @@ impl Ledger {
     pub fn watermark(&self) -> Result<Option<Micros>, LedgerError> {
         let mut statement = self.connection.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
         Ok(statement.query_row([WATERMARK], |row| row.get(0)).optional()?)
+    }
+
+    /// Up to which time windows of an aggregate are closed.
+    pub fn closed(&self, aggregate: &str) -> Result<Option<Micros>, LedgerError> {
+        let mut statement = self.connection.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
+        Ok(statement.query_row([closed_of(aggregate)], |row| row.get(0)).optional()?)
     }
 
     /// The run epoch of what is counted: when it began. `now` for a ledger that has none.

@@ -105,7 +105,7 @@ impl Committer {
             let first = contributions.iter().filter(|contribution| contribution.aggregate == 0);
             let behind = |of: &Contribution| events[of.event as usize].publish_time.saturating_sub(of.event_time);
             self.delivery.metrics.out_of_orderness(first.map(behind));
-            lock(source).committed(events.iter().map(|event| event.publish_time));
+            lock(source).committed(events.iter().filter(|event| event.refused.is_none()).map(|event| event.publish_time));
             let watermark = self.estimate(event_time, source);
             let step = Self::step(event_time, &plan, contributions, events, watermark, &self.clock).await?;
             more = Self::take(step, &mut parts, &mut seen, &mut tally);
@@ -189,11 +189,14 @@ impl Committer {
     ) -> Result<Option<Step>, RunError> {
         let (event_time, plan, clock) = (event_time.clone(), Arc::clone(plan), Arc::clone(clock));
         let stepping = tokio::task::spawn_blocking(move || {
-            let windows = plan.windows.as_ref()?;
-            let watermark = Watermark::MovesTo(watermark);
-            Some(event_time.step(windows, &contributions, &events, watermark, clock.as_ref()))
+            let step = |windows| {
+                let watermark = Watermark::MovesTo(watermark);
+                event_time.step(windows, &contributions, &events, watermark, clock.as_ref())
+            };
+            plan.windows.as_ref().map(step).transpose()
         });
-        stepping.await.map_err(|error| RunError::Thread(std::io::Error::other(error)))
+        let step = stepping.await.map_err(|error| RunError::Thread(std::io::Error::other(error)))?;
+        Ok(step?)
     }
 
     /// Takes what windows add into a commit. Returns whether more is due.
@@ -220,6 +223,7 @@ impl Committer {
         failpoint::pass(failpoint::LEDGER_COMMITTED);
         self.delivery.metrics.committed(committing.elapsed());
         if let Some((event_time, source)) = &self.event_time {
+            event_time.committed();
             self.estimate(event_time, source);
             for (aggregate, open) in event_time.open() {
                 self.delivery.metrics.windows_open(&aggregate, open);

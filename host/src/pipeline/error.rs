@@ -3,7 +3,7 @@
 use super::deliver::DeliverError;
 use super::evaluate::EvaluateError;
 use super::replay::ReplayError;
-use super::windows::RestoreError;
+use super::windows::{Ahead, RestoreError};
 use crate::config::ConfigError;
 use crate::ledger::LedgerError;
 use crate::source::{OpenError, SourceError};
@@ -62,6 +62,9 @@ pub enum RunError {
     /// The open windows of the ledger cannot be gone on with.
     #[error(transparent)]
     Windows(#[from] RestoreError),
+    /// A commit of windows failed before.
+    #[error(transparent)]
+    Ahead(#[from] Ahead),
     /// A source with an end has more windows open than may be, and none closes before that.
     #[error(
         "{limit} windows are open (limits.open_windows), and those of this source close at its end: raise the limit if there is \

@@ -131,7 +131,10 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
             let (forget, clock) = (options.forget_windows, options.clock.as_ref());
             Some(EventTime::restore(config, windows, &mut ledger, forget, clock)?)
         }
-        None => None,
+        None => {
+            EventTime::none(&mut ledger, options.forget_windows)?;
+            None
+        }
     };
     ledger.begin()?;
     for table in new_tables {
@@ -330,7 +333,8 @@ async fn drive(
     }
     outcome?;
     delivered?;
-    source_error.map_or(Ok((options.metrics.tally(), !cut_short)), |error| Err(error.into()))
+    let complete = !cut_short && (closed || !has_windows);
+    source_error.map_or(Ok((options.metrics.tally(), complete)), |error| Err(error.into()))
 }
 
 /// Waits until everything is delivered; after a failure only so long: what ends the run is not to be told only when the

@@ -4,7 +4,7 @@
 use crate::config::{Follows, WatermarkConfig};
 use crate::source::Messages;
 use crate::time::{Clock, Micros};
-use crate::window::watermark::{Estimate, Estimator};
+use crate::window::watermark::{Estimate, Estimator, Hold};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ impl WatermarkSource {
             (Follows::EndOfInput, _) => Kind::EndOfInput,
             (Follows::PublishTime, None) => Kind::Recorded { estimator, newest: None },
             (Follows::PublishTime, Some(messages)) => {
-                let until = || clock.now().saturating_add(micros(comes_again_within));
-                let held_until = (current > Micros::MIN).then(until);
+                // Also where the ledger has none: who was killed before its first commit has held messages, too.
+                let held_until = Some(clock.now().saturating_add(micros(comes_again_within)));
                 // So that what comes before the first estimate is known for what it is.
                 messages.seen(clock.now(), estimator.floor(current));
                 Kind::Subscription { estimator: Estimator { held_until, ..estimator }, messages }
@@ -74,9 +74,12 @@ impl WatermarkSource {
 
     /// How far the watermark can be at most: as far as what is held lets it, whatever else would hold it.
     pub fn unheld(&self, current: Micros) -> Micros {
-        let Estimate { watermark, frontier, .. } = self.estimate(current);
+        let Estimate { watermark, frontier, hold } = self.estimate(current);
         match (&self.kind, frontier) {
-            (Kind::Subscription { estimator, .. }, Some(frontier)) => estimator.behind(frontier).max(watermark),
+            // What a process that died has held must come first.
+            (Kind::Subscription { estimator, .. }, Some(frontier)) if hold != Some(Hold::Start) => {
+                estimator.behind(frontier).max(watermark)
+            }
             _ => watermark,
         }
     }

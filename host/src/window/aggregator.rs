@@ -48,12 +48,15 @@ pub struct Change<'a> {
     pub window: Option<&'a Window>,
 }
 
+/// The windows of each key, in their order.
+type Keys = BTreeMap<Arc<[u8]>, BTreeMap<Span, Window>>;
+
 /// The open windows of an aggregate.
 #[derive(Debug)]
 pub struct Aggregator {
     spec: Spec,
     /// The windows of a key, in order.
-    keys: BTreeMap<Arc<[u8]>, Vec<Window>>,
+    keys: Keys,
     open: u64,
     event_timers: BTreeSet<(Micros, Place)>,
     processing_timers: BTreeSet<(Micros, Place)>,
@@ -61,8 +64,10 @@ pub struct Aggregator {
     late: BTreeSet<Place>,
     /// Windows that were changed or dropped since the last commit.
     changed: Vec<Place>,
-    /// The latest expiry of a window that was dropped.
-    expired: Micros,
+    /// Windows that end at this time or before it are closed, if they are not open. It is the latest end of one that was dropped.
+    closed: Micros,
+    /// Windows that expire behind this time are not dropped: that of the present, at the end of a source that may grow.
+    kept_from: Micros,
 }
 
 impl Aggregator {
@@ -76,13 +81,24 @@ impl Aggregator {
             processing_timers: BTreeSet::new(),
             late: BTreeSet::new(),
             changed: Vec::new(),
-            expired: Micros::MIN,
+            closed: Micros::MIN,
+            kept_from: Micros::MAX,
         }
     }
 
-    /// The latest expiry of a window that was dropped.
-    pub const fn expired(&self) -> Micros {
-        self.expired
+    /// Windows that end at this time or before it are closed, if they are not open.
+    pub const fn closed(&self) -> Micros {
+        self.closed
+    }
+
+    /// The same as an earlier process had it.
+    pub fn restore_closed(&mut self, closed: Micros) {
+        self.closed = self.closed.max(closed);
+    }
+
+    /// Windows that expire behind this time fire with the end of the source, and stay open: it may have more for them later.
+    pub const fn keep_from(&mut self, processing_time: Micros) {
+        self.kept_from = processing_time;
     }
 
     /// What it is.
@@ -96,7 +112,7 @@ impl Aggregator {
     }
 
     /// Adds an event to its windows. Returns those it is too late for: the watermark is beyond their end and the allowed
-    /// lateness. A session is too late only if what it would become by merging is.
+    /// lateness, or they were closed before. A session is too late only if what it would become by merging is.
     pub fn add(&mut self, element: Element<'_>, now: Now) -> Vec<Span> {
         let mut missed = Vec::new();
         for span in self.spec.windowing.windows(element.event_time) {
@@ -113,7 +129,7 @@ impl Aggregator {
             let key =
                 self.keys.get_key_value(element.key).map_or_else(|| Arc::from(element.key), |(key, _)| Arc::clone(key));
             let joined = self.joined(&key, span);
-            if now.watermark >= self.expiry(joined) {
+            if now.watermark >= self.expiry(joined) || joined.end <= self.closed {
                 return false;
             }
             self.open_window(&key, joined, now.watermark >= joined.end);
@@ -121,6 +137,7 @@ impl Aggregator {
         };
         let span = window.span;
         if now.watermark >= span.end.saturating_add(self.spec.allowed_lateness) {
+            // It is due to be dropped.
             return false;
         }
         window.add(element.inputs);
@@ -150,23 +167,23 @@ impl Aggregator {
 
     /// The window that a span belongs to: itself, or what it and the sessions that it touches become.
     fn joined(&self, key: &Arc<[u8]>, span: Span) -> Span {
-        if !self.spec.windowing.merges() {
-            return span;
-        }
-        let windows = self.keys.get(key).into_iter().flatten();
-        windows.filter(|window| window.span.overlaps(span)).fold(span, |joined, window| joined.joined(window.span))
+        self.touched(key, span).fold(span, Span::joined)
+    }
+
+    /// The sessions of a key that a span overlaps. They do not overlap each other, so they are neighbours.
+    fn touched(&self, key: &Arc<[u8]>, span: Span) -> impl Iterator<Item = Span> {
+        let windows = self.keys.get(key).filter(|_| self.spec.windowing.merges());
+        let before = windows.into_iter().flat_map(move |windows| windows.range(..before_end(span)).rev());
+        before.map(|(other, _)| *other).take_while(move |other| other.end > span.start)
     }
 
     /// Opens a window, which takes over the sessions that it overlaps.
     fn open_window(&mut self, key: &Arc<[u8]>, span: Span, passed: bool) {
         let mut window = Window::new(span, passed, &self.spec);
-        if self.spec.windowing.merges() {
-            let others = self.keys.get(key).into_iter().flatten().map(|window| window.span);
-            let touched: Vec<Span> = others.filter(|other| other.overlaps(span)).collect();
-            for other in touched {
-                let absorbed = self.close(key, other);
-                window.absorb(absorbed);
-            }
+        let touched: Vec<Span> = self.touched(key, span).collect();
+        for other in touched.into_iter().rev() {
+            let absorbed = self.close(key, other);
+            window.absorb(absorbed);
         }
         let place = (Arc::clone(key), span);
         if let Some(due) = window.due {
@@ -175,16 +192,13 @@ impl Aggregator {
         let timer = if passed { self.expiry(span) } else { span.end };
         self.event_timers.insert((timer, place));
         self.open += 1;
-        let windows = self.keys.entry(Arc::clone(key)).or_default();
-        let index = windows.partition_point(|other| other.span < span);
-        windows.insert(index, window);
+        self.keys.entry(Arc::clone(key)).or_default().insert(span, window);
     }
 
     /// Takes a window out, with its timers.
     fn close(&mut self, key: &Arc<[u8]>, span: Span) -> Window {
         let windows = self.keys.get_mut(key).expect("a window that is closed is open");
-        let index = windows.binary_search_by_key(&span, |window| window.span).expect("a window that is closed is open");
-        let window = windows.remove(index);
+        let window = windows.remove(&span).expect("a window that is closed is open");
         if windows.is_empty() {
             self.keys.remove(key);
         }
@@ -251,9 +265,13 @@ impl Aggregator {
         if self.window(place).fresh > 0 {
             self.fire_window(place, Timing::Late, panes);
         }
+        if at > self.kept_from {
+            // Without a timer: the process ends, and the next makes one.
+            return;
+        }
         self.event_timers.insert((at, place.clone()));
         self.close(&place.0, place.1);
-        self.expired = self.expired.max(at);
+        self.closed = self.closed.max(place.1.end);
     }
 
     fn fire_window(&mut self, place: &Place, timing: Timing, panes: &mut Vec<Pane>) {
@@ -276,10 +294,9 @@ impl Aggregator {
     /// What was changed since it was asked last.
     pub fn take_changes(&mut self, mut each: impl FnMut(Change<'_>)) {
         for (key, span) in self.changed.drain(..) {
-            let window = self.keys.get_mut(&key).and_then(|windows| {
-                let index = windows.binary_search_by_key(&span, |window| window.span).ok()?;
-                windows[index].changed = false;
-                Some(&windows[index])
+            let window = self.keys.get_mut(&key).and_then(|windows| windows.get_mut(&span)).map(|window| {
+                window.changed = false;
+                &*window
             });
             each(Change { key: &key, span, window });
         }
@@ -291,7 +308,7 @@ impl Aggregator {
             Some((key, _)) => self.keys.range::<[u8], _>((Bound::Included(key.as_ref()), Bound::Unbounded)),
             None => self.keys.range::<[u8], _>((Bound::Unbounded, Bound::Unbounded)),
         };
-        keys.flat_map(|(key, windows)| windows.iter().map(move |window| (key, window)))
+        keys.flat_map(|(key, windows)| windows.values().map(move |window| (key, window)))
             .skip_while(move |(key, window)| place.is_some_and(|from| (*key, window.span) < (&from.0, from.1)))
     }
 
@@ -308,15 +325,25 @@ impl Aggregator {
         let timer = if window.passed { self.expiry(window.span) } else { window.span.end };
         self.event_timers.insert((timer, place));
         self.open += 1;
-        let windows = self.keys.entry(Arc::clone(key)).or_default();
-        let index = windows.partition_point(|other| other.span < window.span);
-        windows.insert(index, window);
+        self.keys.entry(Arc::clone(key)).or_default().insert(window.span, window);
+    }
+
+    /// Windows that fired at the end of a source and end behind the watermark are not over: they will fire when it passes.
+    pub fn reopen(&mut self, watermark: Micros) {
+        let all = self.keys.iter().flat_map(|(key, windows)| windows.values().map(move |window| (key, window)));
+        let reopened = all.filter(|(_, window)| window.passed && window.span.end > watermark);
+        let reopened: Vec<Place> = reopened.map(|(key, window)| (Arc::clone(key), window.span)).collect();
+        for place in reopened {
+            self.event_timers.remove(&(self.expiry(place.1), place.clone()));
+            self.late.remove(&place);
+            self.window(&place).passed = false;
+            self.event_timers.insert((place.1.end, place));
+        }
     }
 
     /// Drops a window that an earlier process has dropped, if it is open.
     pub fn remove(&mut self, key: &Arc<[u8]>, span: Span) {
-        let windows = self.keys.get(key).into_iter().flatten();
-        if windows.into_iter().any(|window| window.span == span) {
+        if self.keys.get(key).is_some_and(|windows| windows.contains_key(&span)) {
             self.close(key, span);
             self.changed.clear();
         }
@@ -324,19 +351,23 @@ impl Aggregator {
 }
 
 /// The open window that a span belongs to, with its key: the same, or a session that has all of it. No other touches that.
-fn open_one<'a>(
-    keys: &'a mut BTreeMap<Arc<[u8]>, Vec<Window>>,
-    key: &[u8],
-    span: Span,
-    merges: bool,
-) -> Option<(&'a Arc<[u8]>, &'a mut Window)> {
+fn open_one<'a>(keys: &'a mut Keys, key: &[u8], span: Span, merges: bool) -> Option<(&'a Arc<[u8]>, &'a mut Window)> {
     let (found, windows) = keys.range_mut::<[u8], _>((Bound::Included(key), Bound::Unbounded)).next()?;
     if found.as_ref() != key {
         return None;
     }
-    // Those of a key are few, and what comes is mostly of the last.
-    let is_it = |window: &Window| if merges { window.span.contains(span) } else { window.span == span };
-    windows.iter_mut().rev().find(|window| is_it(window)).map(|window| (found, window))
+    let window = if merges {
+        let (_, window) = windows.range_mut(..before_end(span)).next_back()?;
+        window.span.contains(span).then_some(window)
+    } else {
+        windows.get_mut(&span)
+    };
+    window.map(|window| (found, window))
+}
+
+/// Spans below this begin before the end of that one.
+const fn before_end(span: Span) -> Span {
+    Span { start: span.end, end: Micros::MIN }
 }
 
 /// The first timer that is due.
@@ -344,7 +375,6 @@ fn take_due(timers: &mut BTreeSet<(Micros, Place)>, now: Micros) -> Option<(Micr
     if timers.first()?.0 <= now { timers.pop_first() } else { None }
 }
 
-fn find(windows: &mut [Window], span: Span) -> &mut Window {
-    let index = windows.binary_search_by_key(&span, |window| window.span).expect("a timer is of an open window");
-    &mut windows[index]
+fn find(windows: &mut BTreeMap<Span, Window>, span: Span) -> &mut Window {
+    windows.get_mut(&span).expect("a timer is of an open window")
 }

@@ -56,6 +56,8 @@ pub struct Record {
     pub first_needed: u64,
     /// The watermark from now on.
     pub watermark: Micros,
+    /// Up to which time windows of an aggregate are closed.
+    pub closed: Vec<(Arc<str>, Micros)>,
 }
 
 /// A window in a record: aggregate, key and span; the window is none if it is no longer open.
@@ -117,11 +119,14 @@ impl Windows {
         self.aggregates.values().any(|aggregator| aggregator.is_due(now))
     }
 
-    /// What changed since the last record.
-    ///
-    /// At the end of a bounded source the watermark that is kept is no infinity: another run may read on. What was closed stays
-    /// closed, as far as it is not in the future.
-    pub fn record(&mut self, processing_time: Micros) -> Record {
+    /// The end of a source that may have more later: windows that expire behind the present fire with it, and stay open.
+    pub fn keep_from(&mut self, processing_time: Micros) {
+        self.aggregates.values_mut().for_each(|aggregator| aggregator.keep_from(processing_time));
+    }
+
+    /// What changed since the last record. At the end of a bounded source the watermark that is kept is that of before: another
+    /// run may read on.
+    pub fn record(&mut self) -> Record {
         if std::mem::take(&mut self.round.restored) {
             self.resume();
         }
@@ -138,13 +143,9 @@ impl Windows {
         }
         let number = self.round.next;
         self.round.next += 1;
-        let watermark = if self.watermark == Micros::MAX {
-            let expired = self.aggregates.values().map(Aggregator::expired).max().unwrap_or(Micros::MIN);
-            expired.min(processing_time).max(self.before_end)
-        } else {
-            self.watermark
-        };
-        Record { number, bytes, first_needed: self.round.needed, watermark }
+        let closed = self.aggregates.iter().map(|(name, aggregator)| (Arc::clone(name), aggregator.closed()));
+        let closed = closed.filter(|(_, closed)| *closed > Micros::MIN).collect();
+        Record { number, bytes, first_needed: self.round.needed, watermark: self.before_end, closed }
     }
 
     /// Goes on with the round of an earlier process: at the first of the windows that were said least recently. Those before it were
@@ -208,10 +209,18 @@ impl Windows {
         Ok(())
     }
 
-    /// The watermark as it was committed last.
+    /// Up to which time windows of an aggregate were closed.
+    pub fn restore_closed(&mut self, aggregate: &str, closed: Micros) {
+        if let Some(aggregator) = self.aggregates.get_mut(aggregate) {
+            aggregator.restore_closed(closed);
+        }
+    }
+
+    /// The watermark as it was committed last, after all records.
     pub fn restore_watermark(&mut self, watermark: Micros) {
         self.watermark = watermark;
         self.before_end = watermark;
+        self.aggregates.values_mut().for_each(|aggregator| aggregator.reopen(watermark));
     }
 }
 

@@ -128,7 +128,7 @@ impl<'a> Worker<'a> {
 
     /// Writes what changed, as the ledger does.
     fn record(&mut self) {
-        let record = self.windows.record(self.processing_time);
+        let record = self.windows.record();
         assert!(record.watermark >= self.watermark, "the watermark that is kept goes back");
         self.watermark = record.watermark;
         if !record.bytes.is_empty() {

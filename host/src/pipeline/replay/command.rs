@@ -71,7 +71,10 @@ pub async fn replay(
     }
     let event_time = match &prepared.plan.windows {
         Some(windows) => Some(EventTime::restore(config, windows, &mut ledger, false, clock.as_ref())?),
-        None => None,
+        None => {
+            EventTime::none(&mut ledger, false)?;
+            None
+        }
     };
     let (evaluators, context) = judges(config, prepared, metrics)?;
     let delivery = Delivery::new(ledger, warehouse, Arc::clone(&context.plan), patience, metrics.clone());

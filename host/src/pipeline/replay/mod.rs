@@ -16,7 +16,7 @@ use super::deliver::{DeliverError, Delivery};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::facts::Admitted;
 use super::plan::Plan;
-use super::windows::{EventTime, Watermark};
+use super::windows::{Ahead, EventTime, Watermark};
 use crate::config::{BatchConfig, Config, WarehouseConfig};
 use crate::event::Event;
 use crate::failpoint;
@@ -74,6 +74,9 @@ pub enum ReplayError {
     /// What was judged cannot be written.
     #[error(transparent)]
     Deliver(#[from] DeliverError),
+    /// A commit of windows failed before.
+    #[error(transparent)]
+    Ahead(#[from] Ahead),
 }
 
 impl ReplayError {
@@ -273,7 +276,7 @@ impl Replay {
         let mut written: Vec<Part> = parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
         if let (Some(event_time), Some(windows)) = (event_time, &plan.windows) {
             // The watermark knows nothing of what is replayed. What it has passed fires with the next commit of the run.
-            let step = event_time.step(windows, &contributions, &events, Watermark::Stays, clock);
+            let step = event_time.step(windows, &contributions, &events, Watermark::Stays, clock)?;
             written.extend(step.parts);
             seen.windows = Some(step.record);
             tally.windows.add(&step.counts);
@@ -284,6 +287,9 @@ impl Replay {
         let work = Arc::new((written, resolution, seen, committing_alone));
         let call = move |ledger: &mut Ledger| ledger.commit_replay(&work.0, &work.1, &work.2);
         let seq = delivery.ledger.retrying(&delivery.patience, call).await?;
+        if let Some(event_time) = event_time {
+            event_time.committed();
+        }
         failpoint::pass(failpoint::LEDGER_COMMITTED);
         tally.refuse(&delivery.deliver(seq).await?);
         Ok(tally)

@@ -17,7 +17,7 @@ use crate::telemetry::window_counts::WindowCounts;
 use crate::time::{Clock, Micros};
 use crate::window::{Element, Record, Windows};
 use rows::Stamp;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Panes of one commit. Where more are due, another commit follows.
 const PANES: usize = 10_000;
@@ -28,12 +28,24 @@ pub struct EventTime(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    windows: Mutex<Windows>,
+    windows: Mutex<State>,
     epoch: i64,
     pipeline: String,
-    /// More windows than this are not opened.
+    /// With so many windows open no more events are taken.
     limit: u64,
 }
+
+#[derive(Debug)]
+struct State {
+    windows: Windows,
+    /// Whether something is in the windows that is in no ledger: a commit is being made, or has failed.
+    ahead: bool,
+}
+
+/// A commit before this one failed for good: windows are ahead of the ledger, and nothing may be committed any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a commit before this one failed: the next run goes on with what the ledger has")]
+pub struct Ahead;
 
 /// What a commit does with the watermark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +79,12 @@ impl EventTime {
         events: &[Event],
         watermark: Watermark,
         clock: &dyn Clock,
-    ) -> Step {
-        let mut windows = self.0.windows.lock().unwrap_or_else(PoisonError::into_inner);
+    ) -> Result<Step, Ahead> {
+        let mut state = self.locked();
+        if std::mem::replace(&mut state.ahead, true) {
+            return Err(Ahead);
+        }
+        let windows = &mut state.windows;
         let processing_time = clock.now();
         let mut stamp =
             Stamp { pipeline: &self.0.pipeline, epoch: self.0.epoch, processing_time, watermark: windows.watermark() };
@@ -87,6 +103,9 @@ impl EventTime {
             Watermark::Stays => windows.watermark(),
             Watermark::MovesTo(to) => to,
         };
+        if to == Micros::MAX {
+            windows.keep_from(processing_time);
+        }
         let mut panes = Vec::new();
         let more = windows.fire(to, processing_time, PANES, &mut panes);
         stamp.watermark = windows.watermark();
@@ -95,12 +114,17 @@ impl EventTime {
         }
         let mut parts = rows::panes(plan, &panes, &stamp);
         parts.extend(late.part());
-        Step { parts, record: windows.record(processing_time), more, counts }
+        Ok(Step { parts, record: windows.record(), more, counts })
+    }
+
+    /// What the last step gave is in the ledger.
+    pub fn committed(&self) {
+        self.locked().ahead = false;
     }
 
     /// Whether a commit at this time would fire or drop windows.
     pub fn is_due(&self, watermark: Watermark, clock: &dyn Clock) -> bool {
-        let windows = self.locked();
+        let windows = &self.locked().windows;
         let to = match watermark {
             Watermark::Stays => windows.watermark(),
             Watermark::MovesTo(to) => to,
@@ -110,17 +134,17 @@ impl EventTime {
 
     /// How far the watermark is.
     pub fn watermark(&self) -> Micros {
-        self.locked().watermark()
+        self.locked().windows.watermark()
     }
 
     /// How many windows of each aggregate are open.
     pub fn open(&self) -> Vec<(Arc<str>, u64)> {
-        self.locked().open_of_each().map(|(name, open)| (Arc::clone(name), open)).collect()
+        self.locked().windows.open_of_each().map(|(name, open)| (Arc::clone(name), open)).collect()
     }
 
     /// Whether as many windows are open as may be.
     pub fn is_full(&self) -> bool {
-        self.locked().open() >= self.0.limit
+        self.locked().windows.open() >= self.0.limit
     }
 
     /// How many windows may be open.
@@ -128,7 +152,7 @@ impl EventTime {
         self.0.limit
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Windows> {
+    fn locked(&self) -> MutexGuard<'_, State> {
         self.0.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! Bringing back what a ledger holds of windows.
 
-use super::{EventTime, Inner};
+use super::{EventTime, Inner, State};
 use crate::config::Config;
 use crate::ledger::{Ledger, LedgerError};
 use crate::pipeline::plan::WindowsPlan;
@@ -55,15 +55,24 @@ impl EventTime {
             ledger.window_records(|number, record| windows.restore(number, record).map_err(damaged))?;
         }
         ledger.keep_shapes(&wanted, forget)?;
+        for name in wanted.keys() {
+            windows.restore_closed(name, ledger.closed(name)?.unwrap_or(Micros::MIN));
+        }
         windows.restore_watermark(ledger.watermark()?.unwrap_or(Micros::MIN));
-        // A bounded source that was read to its end has closed all windows. What comes now is another run over more of it.
-        let epoch = if config.source.is_bounded() && windows.open() == 0 {
-            ledger.begin_epoch(clock.now())?
-        } else {
-            ledger.epoch(clock.now())?
-        };
+        // What was forgotten may come again in part, and is not what it was.
+        let epoch = if forget { ledger.begin_epoch(clock.now())? } else { ledger.epoch(clock.now())? };
         let limit = config.max_open_windows;
-        Ok(Self(Arc::new(Inner { windows: Mutex::new(windows), epoch, pipeline: config.name.clone(), limit })))
+        let (windows, pipeline) = (Mutex::new(State { windows, ahead: false }), config.name.clone());
+        Ok(Self(Arc::new(Inner { windows, epoch, pipeline, limit })))
+    }
+
+    /// Of a pipeline without aggregates: refuses a ledger that has open windows.
+    pub fn none(ledger: &mut Ledger, forget: bool) -> Result<(), RestoreError> {
+        let none = BTreeMap::new();
+        if !forget {
+            refuse_changed(&none, ledger)?;
+        }
+        Ok(ledger.keep_shapes(&none, true)?)
     }
 }
 
