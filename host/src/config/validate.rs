@@ -72,7 +72,7 @@ impl Check {
         let windowed = !raw.aggregates.is_empty();
         let aggregates = self.aggregates(raw.aggregates);
         self.one_worker(source.as_ref(), dedup.is_some(), windowed);
-        self.horizon_of_windows(source.as_ref(), dedup.as_ref(), &aggregates);
+        self.horizon_of_windows(source.as_ref(), dedup.as_ref(), &aggregates, watermark.out_of_orderness);
         let drain_timeout =
             self.duration("run.drain_timeout", raw.run.drain_timeout.as_deref(), Duration::from_secs(30));
         let admin = raw.admin.and_then(|admin| self.admin(&admin));

@@ -103,6 +103,7 @@ fn read(source: &SourceConfig, batch: BatchConfig, max_payload: usize) -> Result
         return Err(InputError::Database(path.clone()));
     }
     let settings = source::Settings {
+        is_recorded: false,
         source: source.clone(),
         batch,
         max_payload,

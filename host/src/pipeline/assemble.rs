@@ -1,7 +1,8 @@
 //! From outcomes to rows: every check the table could make is made here, before a row is promised.
 
 use super::facts::Fate;
-use super::plan::{HostTable, Plan, Silver};
+use super::plan::{HostTable, Plan, Silver, WindowsPlan};
+use super::windows::Contribution;
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
 use crate::row::{Row, Value, ValueRef};
@@ -17,6 +18,9 @@ use std::borrow::Cow;
 /// BigQuery takes partitions from ten years back to one year ahead, and counts the years as 365 days.
 const PARTITION_PAST: Micros = 3_650 * DAY;
 const PARTITION_AHEAD: Micros = 365 * DAY;
+
+/// What an event may add to a window, bytes: the rows of panes and of late events must fit a request, however many it is of.
+const CONTRIBUTION: usize = 64 << 10;
 
 /// Turns the outcomes of one part of a micro-batch into rows.
 pub struct Assembler<'a> {
@@ -288,6 +292,34 @@ fn table_takes<'a>(
     for (index, limit) in &silver.limits {
         if let Some(why) = limit.broken_by(value(*index)) {
             return Err(sink("value_too_wide", format!("`{}` {why}", columns[*index])));
+        }
+    }
+    Ok(())
+}
+
+/// Checks what an accepted event adds to windows against what their tables take: like its own row, it must not be refused by a
+/// table behind the commit.
+pub fn windows_take(
+    windows: &WindowsPlan,
+    contributions: &[Contribution],
+    received_time: Micros,
+) -> Result<(), Rejection> {
+    for contribution in contributions {
+        let planned = &windows.aggregates[contribution.aggregate];
+        let name = &planned.aggregate.name;
+        let size = contribution.size();
+        if size > CONTRIBUTION {
+            let what = format!(
+                "aggregate {name}: group columns and measured values have {size} bytes, the limit is {CONTRIBUTION}"
+            );
+            return Err(sink("row_too_large", what));
+        }
+        if windows.partitioned {
+            let spans = planned.aggregate.spec.windowing.windows(contribution.event_time);
+            let bounds = spans.flat_map(|span| [span.start, span.end]).chain([contribution.event_time]);
+            for bound in bounds {
+                partition_in_range("the event time or a window of it", ValueRef::Timestamp(bound), received_time)?;
+            }
         }
     }
     Ok(())

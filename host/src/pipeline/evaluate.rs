@@ -1,6 +1,6 @@
 //! Judging micro-batches: each part of one becomes rows and counts on its thread, and the parts are joined in order.
 
-use super::assemble::{Assembler, Judged};
+use super::assemble::{Assembler, Judged, windows_take};
 use super::beside::{Besides, Pair};
 use super::facts::{Admitted, Fact, Facts, Fate, Mark};
 use super::keys;
@@ -234,6 +234,11 @@ impl Work {
             let judged = Judged { index, event, version: version.as_deref(), rule: names };
             let before = contributions.len();
             context.contribute(index, rule, &outcome, &mut contributions);
+            let refused = match &context.plan.windows {
+                Some(windows) => windows_take(windows, &contributions[before..], event.received_time).err(),
+                None => None,
+            };
+            let outcome = refused.map_or(outcome, Err);
             let fate = assembler.add(judged, rule.map(AsRef::as_ref), outcome);
             if fate != Fate::Accepted {
                 // The table would refuse its row.

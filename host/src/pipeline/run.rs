@@ -20,7 +20,7 @@ use super::retry::{Patience, retrying};
 use super::serving::Serving;
 use super::watermark::WatermarkSource;
 use super::windows::EventTime;
-use crate::config::Config;
+use crate::config::{Config, Follows};
 use crate::ledger::inbox::Inbox;
 use crate::ledger::{Ledger, LedgerError};
 use crate::source::{self, Settings};
@@ -147,6 +147,7 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
         source: config.source.clone(),
         batch: config.batch,
         max_payload: config.max_payload,
+        is_recorded: !config.aggregates.is_empty() && config.watermark.follows == Follows::PublishTime,
         clock: Arc::clone(&options.clock),
         running_time: dedup.running_time().clone(),
     };
@@ -227,6 +228,9 @@ impl Means<'_> {
     /// Who commits, once the source has started.
     fn committer(&self, source: &source::Running, commits: mpsc::Sender<Commit>, options: &Options) -> Committer {
         let event_time = self.event_time.clone().map(|event_time| {
+            for (aggregate, open) in event_time.open() {
+                options.metrics.windows_open(&aggregate, open);
+            }
             let (messages, within) = (source.progress.messages.clone(), source.comes_again_within);
             let clock = Arc::clone(&options.clock);
             let moves = WatermarkSource::new(&self.config.watermark, messages, within, event_time.watermark(), clock);

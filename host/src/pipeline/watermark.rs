@@ -115,7 +115,9 @@ mod tests {
             idle: Duration::from_mins(2),
         };
         let clock = Arc::new(FixedClock(NOW));
-        WatermarkSource::new(&config, messages.cloned(), Duration::from_secs(20), current, clock)
+        // As if nobody had died before the first.
+        let within = if current == Micros::MIN { Duration::ZERO } else { Duration::from_secs(20) };
+        WatermarkSource::new(&config, messages.cloned(), within, current, clock)
     }
 
     #[test]

@@ -69,11 +69,11 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
-/// Parses a line. What it does not say of itself comes from `line`: the message id and the publish time.
+/// Parses a line. What it does not say of itself is as given: the message id, and the publish time where one may be missing.
 pub(super) fn parse(
     line: &[u8],
     message_id: &str,
-    publish_time: Micros,
+    publish_time: Option<Micros>,
     received_time: Micros,
 ) -> Result<Event, String> {
     // Without this, serde would read a list of seven values as the seven fields.
@@ -91,7 +91,7 @@ pub(super) fn parse(
     };
     let publish_time = match envelope.publish_time {
         Some(text) => parse_rfc3339(&text).map_err(|error| format!("`publish_time` is not a time: {error}"))?,
-        None => publish_time,
+        None => publish_time.ok_or("`publish_time` is missing, and the watermark follows it (watermark.follows)")?,
     };
     let id = |name: &str, text: Option<String>| match text.filter(|text| !text.is_empty()) {
         Some(text) if text.len() > ID => Err(format!("`{name}` has {} bytes, at most {ID} are taken", text.len())),
@@ -114,7 +114,17 @@ mod tests {
     use super::*;
 
     fn parse(line: &str) -> Result<Event, String> {
-        super::parse(line.as_bytes(), "f:1", 5, 6)
+        super::parse(line.as_bytes(), "f:1", Some(5), 6)
+    }
+
+    #[test]
+    fn a_publish_time_may_not_be_missing_where_the_watermark_follows_it() {
+        let error = super::parse(b"{}", "f:1", None, 6).unwrap_err();
+        assert!(error.contains("publish_time") && error.contains("watermark.follows"), "{error}");
+        assert_eq!(
+            super::parse(br#"{"publish_time":"1970-01-01T00:00:01Z"}"#, "f:1", None, 6).unwrap().publish_time,
+            1_000_000
+        );
     }
 
     #[test]

@@ -273,7 +273,8 @@ impl Reader {
             return Some(event);
         }
         if settings.source.format() == Format::Envelope {
-            match envelope::parse(&event.payload, &event.message_id, event.publish_time, received_time) {
+            let publish_time = (!settings.is_recorded).then_some(event.publish_time);
+            match envelope::parse(&event.payload, &event.message_id, publish_time, received_time) {
                 Ok(parsed) => event = parsed,
                 Err(reason) => {
                     // It may name a field of the line, which may be nearly all of the line.
@@ -312,6 +313,7 @@ mod tests {
             source: SourceConfig::Stdin { format },
             batch: BatchConfig { max_events: 2, max_bytes: 1 << 20, max_age: Duration::from_secs(5) },
             max_payload: 1 << 20,
+            is_recorded: false,
             clock: Arc::new(SystemClock),
             running_time: RunningTime::start(),
         }

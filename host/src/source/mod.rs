@@ -87,6 +87,8 @@ pub struct Settings {
     pub batch: BatchConfig,
     /// Payloads above this are not read whole, bytes.
     pub max_payload: usize,
+    /// Whether events must say when they were published: the watermark follows that.
+    pub is_recorded: bool,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
     /// Stands still while the source cannot be reached.

@@ -69,18 +69,19 @@ impl Check {
         source: Option<&SourceConfig>,
         dedup: Option<&DedupConfig>,
         aggregates: &[AggregateConfig],
+        out_of_orderness: Duration,
     ) {
         let (Some(SourceConfig::Pubsub(_)), Some(dedup)) = (source, dedup) else { return };
         let open = |aggregate: &AggregateConfig| {
             let (Windowing::Fixed { size, .. } | Windowing::Sliding { size, .. } | Windowing::Session { gap: size }) =
                 aggregate.windowing;
-            Duration::from_micros((size + aggregate.allowed_lateness).unsigned_abs())
+            Duration::from_micros((size + aggregate.allowed_lateness).unsigned_abs()) + out_of_orderness
         };
         let Some(longest) = aggregates.iter().max_by_key(|aggregate| open(aggregate)) else { return };
         let needed = open(longest);
         if dedup.horizon < needed {
             let what = format!(
-                "{} is less than window and allowed lateness of the aggregate `{}` together, {}: a duplicate that comes later \
+                "{} is less than window, allowed lateness and out_of_orderness of the aggregate `{}` together, {}: a duplicate that comes later \
                  would count twice in a window that is still open. Make it at least as long",
                 shown(dedup.horizon),
                 longest.name,

@@ -16,6 +16,8 @@ pub struct WindowsPlan {
     pub aggregates: Vec<AggregatePlan>,
     /// Events that came too late for a window.
     pub late: LatePlan,
+    /// Whether one of the tables is partitioned, and so takes no row of a distant time.
+    pub partitioned: bool,
 }
 
 /// An aggregate and its table.
@@ -110,8 +112,10 @@ impl Planner<'_> {
             let config = config.aggregates.iter().find(|config| config.name == *aggregate.name);
             planned.extend(self.aggregate(config.expect("it was made of it"), aggregate, live));
         }
+        let tiers = config.aggregates.iter().map(|aggregate| &aggregate.tier).chain([late]);
+        let partitioned = tiers.into_iter().any(|tier| tier.partition_by.is_some());
         let (layout, columns) = self.known_table("late_data", late, &late_columns(), (&[], None), live)?;
-        Some(WindowsPlan { aggregates: planned, late: LatePlan { layout: Arc::new(layout), columns } })
+        Some(WindowsPlan { aggregates: planned, late: LatePlan { layout: Arc::new(layout), columns }, partitioned })
     }
 
     fn aggregate(
@@ -136,6 +140,17 @@ impl Planner<'_> {
         let sequence = || vec!["epoch".to_owned(), "pane_index".to_owned()];
         let upsert =
             (config.write == WriteMode::Upsert).then(|| Upsert { key: "window_id".to_owned(), sequence: sequence() });
+        if let (WarehouseConfig::Sqlite { .. }, None, Some(table)) = (self.warehouse, &upsert, live(&config.tier.table))
+            && let Some(column) = table.iter().find(|column| {
+                column.is_key && known.iter().any(|ours| ours.column.name.eq_ignore_ascii_case(&column.name))
+            })
+        {
+            let what = format!(
+                "column `{}` is its key, and a window has more than one pane: use write = \"upsert\", or another table",
+                column.name
+            );
+            self.refuse(config.key("table"), what);
+        }
         let (layout, columns) = self.known_table(&key, &config.tier, &known, (&[], upsert), live)?;
         let view = config.view().map(|name| NewView {
             name,

@@ -75,7 +75,11 @@ impl Planner<'_> {
             name: config.table.clone(),
             columns,
             partition_by: config.partition_by.clone(),
-            cluster_by: config.cluster_by.clone(),
+            // Where rows are found by their key.
+            cluster_by: match key {
+                Some(key) if config.cluster_by.is_empty() => vec![key.to_owned()],
+                _ => config.cluster_by.clone(),
+            },
             primary_key: key.map(str::to_owned),
             description: config.description.clone(),
         };

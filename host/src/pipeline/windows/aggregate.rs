@@ -47,6 +47,18 @@ pub struct Contribution {
     pub inputs: Vec<Value>,
 }
 
+impl Contribution {
+    /// How many bytes its key and its values have.
+    pub fn size(&self) -> usize {
+        let of = |value: &Value| match value {
+            Value::Numeric(text) | Value::Text(text) | Value::Json(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 8,
+        };
+        self.key.len() + self.inputs.iter().map(of).sum::<usize>()
+    }
+}
+
 impl Aggregate {
     /// What of it may not change while it has open windows, as text.
     pub fn shape(&self) -> String {

@@ -292,14 +292,18 @@ fn several_workers_on_a_subscription_are_refused_together_with_aggregates() {
 
 #[test]
 fn a_dedup_horizon_outlasts_the_windows_of_a_subscription() {
-    let gold = ["late_data.table=d.late", "aggregates.a.table=d.gold", COUNT, "dedup.by=payload"];
+    let in_time = "watermark.out_of_orderness=0 s";
+    let gold = ["late_data.table=d.late", "aggregates.a.table=d.gold", COUNT, "dedup.by=payload", in_time];
     let with = |sets: &[&str]| load_google(&[&gold, sets].concat());
+    let behind = with(&["aggregates.a.window={ fixed = \"1 h\" }", "watermark.out_of_orderness=30 s"]).unwrap_err();
+    assert!(behind.contains("dedup.horizon"), "a window closes so much later: {behind}");
     let lateness = "aggregates.a.allowed_lateness=4 m";
     for window in ["fixed = \"1 h\"", "sliding = \"1 h\", every = \"1 m\"", "session = \"1 h\""] {
         let window = format!("aggregates.a.window={{ {window} }}");
         with(&[&window]).unwrap();
         let error = with(&[&window, lateness]).unwrap_err();
-        let what = "dedup.horizon: 1 h is less than window and allowed lateness of the aggregate `a` together, 64 m:";
+        let what = "dedup.horizon: 1 h is less than window, allowed lateness and out_of_orderness of the aggregate `a` \
+                    together, 64 m:";
         assert!(error.contains(what), "{error}");
         with(&[&window, lateness, "dedup.horizon=64 m"]).unwrap();
     }
