@@ -12,6 +12,7 @@ mod error;
 pub mod inbox;
 mod keys;
 mod lock;
+pub mod look;
 mod moved;
 mod outbox;
 mod schema;

@@ -14,9 +14,10 @@ CREATE TABLE IF NOT EXISTS window_records (number INTEGER PRIMARY KEY NOT NULL, 
 CREATE TABLE IF NOT EXISTS aggregates (name TEXT PRIMARY KEY NOT NULL, shape TEXT NOT NULL) WITHOUT ROWID;
 ";
 
-/// Counters: how far the watermark is, and when the run epoch began.
+/// Counters: how far the watermark is, when the run epoch began, and the epoch of the last rebuild.
 const WATERMARK: &str = "watermark";
 const EPOCH: &str = "epoch";
+const REBUILD_EPOCH: &str = "rebuild_epoch";
 
 /// Writes what changed, in the transaction of its commit.
 pub(super) fn write(connection: &Connection, record: &Record) -> Result<(), LedgerError> {
@@ -40,6 +41,16 @@ fn closed_of(aggregate: &str) -> String {
     format!("closed:{aggregate}")
 }
 
+fn get(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
+    let mut statement = connection.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
+    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+}
+
+/// How far the watermark was at the last commit; none if there was none.
+pub(super) fn watermark(connection: &Connection) -> Result<Option<Micros>, LedgerError> {
+    get(connection, WATERMARK)
+}
+
 fn set(connection: &Connection, name: &str, value: i64) -> Result<(), LedgerError> {
     connection.prepare_cached("INSERT OR REPLACE INTO counters VALUES (?1, ?2)")?.execute(params![name, value])?;
     Ok(())
@@ -48,8 +59,7 @@ fn set(connection: &Connection, name: &str, value: i64) -> Result<(), LedgerErro
 impl Ledger {
     /// How far the watermark was at the last commit; none if there was none.
     pub fn watermark(&self) -> Result<Option<Micros>, LedgerError> {
-        let mut statement = self.connection.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
-        Ok(statement.query_row([WATERMARK], |row| row.get(0)).optional()?)
+        watermark(&self.connection)
     }
 
     /// Up to which time windows of an aggregate are closed.
@@ -61,13 +71,23 @@ impl Ledger {
     /// The run epoch of what is counted: when it began. `now` for a ledger that has none.
     pub fn epoch(&mut self, now: Micros) -> Result<i64, LedgerError> {
         self.connection.execute("INSERT OR IGNORE INTO counters VALUES (?1, ?2)", params![EPOCH, now])?;
-        Ok(self.connection.query_row("SELECT value FROM counters WHERE name = ?1", [EPOCH], |row| row.get(0))?)
+        get(&self.connection, EPOCH)?.ok_or_else(|| LedgerError::Damaged("it has no epoch".into()))
     }
 
-    /// Begins a run epoch, which is later than any before it.
+    /// Begins a run epoch, which is later than any before it and than that of any rebuild.
     pub fn begin_epoch(&mut self, now: Micros) -> Result<i64, LedgerError> {
-        let epoch = now.max(self.epoch(now)? + 1);
+        let rebuilt = get(&self.connection, REBUILD_EPOCH)?.unwrap_or(i64::MIN);
+        let epoch = now.max(self.epoch(now)? + 1).max(rebuilt.saturating_add(1));
         set(&self.connection, EPOCH, epoch)?;
+        Ok(epoch)
+    }
+
+    /// An epoch for a rebuild: later than the run epoch and than that of any rebuild before. The run epoch stays what it is, so
+    /// open windows go on under theirs.
+    pub fn rebuild_epoch(&mut self, now: Micros) -> Result<i64, LedgerError> {
+        let rebuilt = get(&self.connection, REBUILD_EPOCH)?.unwrap_or(i64::MIN);
+        let epoch = now.max(self.epoch(now)? + 1).max(rebuilt.saturating_add(1));
+        set(&self.connection, REBUILD_EPOCH, epoch)?;
         Ok(epoch)
     }
 
@@ -113,4 +133,23 @@ impl Ledger {
 
 fn signed(number: u64) -> i64 {
     i64::try_from(number).expect("nobody commits 2^63 times")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_epoch_is_later_than_those_before_and_a_rebuild_leaves_the_runs_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(directory.path(), "p", "w").unwrap();
+        assert_eq!(ledger.epoch(100).unwrap(), 100);
+        assert_eq!(ledger.rebuild_epoch(50).unwrap(), 101, "the clock may go back");
+        assert_eq!(ledger.rebuild_epoch(50).unwrap(), 102);
+        assert_eq!(ledger.epoch(500).unwrap(), 100);
+        assert_eq!(ledger.begin_epoch(60).unwrap(), 103, "what is read anew supersedes what was rebuilt");
+        assert_eq!(ledger.rebuild_epoch(60).unwrap(), 104);
+        assert_eq!(ledger.rebuild_epoch(900).unwrap(), 900);
+        assert_eq!(ledger.begin_epoch(1_000).unwrap(), 1_000);
+    }
 }

@@ -1,6 +1,7 @@
 //! Quarantine: looking into it, and replaying it with other rules than those that rejected, exactly once.
 
 mod crash;
+mod late;
 mod list;
 mod promoted;
 mod refusals;

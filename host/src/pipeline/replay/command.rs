@@ -1,31 +1,28 @@
 //! The command's side: the worker that holds the ledger is asked; where there is none, the command does it itself.
 
+use super::forecast::{Forecast, Late};
 use super::report::ReplayReport;
-use super::serve::{Answer, Request};
-use super::{Means, Progress, Quarantine, Replay, Wanted, Writing};
+use super::{Means, Quarantine, Replay, Wanted, Writing};
 use crate::config::Config;
-use crate::ledger::inbox::{Asked, Inbox};
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::inbox::Inbox;
+use crate::ledger::{Ledger, LedgerError, look};
 use crate::pipeline::dedup::Dedup;
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::error::RunError;
 use crate::pipeline::evaluate::{Context, Evaluators};
 use crate::pipeline::prepare::{Prepared, inspect};
 use crate::pipeline::reload::begin;
-use crate::pipeline::retry::{MayPass as _, Patience, retrying};
+use crate::pipeline::requests::ask::{Answered, another_answer, ask};
+use crate::pipeline::requests::{Answer, Request};
+use crate::pipeline::retry::{Patience, retrying};
 use crate::pipeline::windows::EventTime;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::status::Board;
-use crate::time::Clock;
+use crate::time::{Clock, Micros};
 use crate::warehouse;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// How often is looked whether the worker has answered, or has ended.
-const LOOK: Duration = Duration::from_millis(50);
-/// How long whoever holds the ledger may leave a request where it is. A worker takes it within a second.
-const UNTAKEN: Duration = Duration::from_secs(30);
 
 /// Replays quarantine rows of a pipeline. `waiting` is called once, with who holds the ledger, when a worker is asked.
 pub async fn replay(
@@ -86,14 +83,45 @@ pub async fn replay(
     Ok(replay.report().clone())
 }
 
-/// Judges the rows and writes nothing: what would become of them now.
-pub async fn rehearse(config: &Config, wanted: Wanted, clock: &Arc<dyn Clock>) -> Result<ReplayReport, RunError> {
+/// What a replay would come to.
+pub struct Rehearsal {
+    /// What would become of the rows.
+    pub report: ReplayReport,
+    /// What would be late, by aggregate.
+    pub late: BTreeMap<Arc<str>, Late>,
+}
+
+/// Judges the rows and writes nothing: what would become of them now, and what of it would be late for the watermark that the
+/// ledger has.
+pub async fn rehearse(config: &Config, wanted: Wanted, clock: &Arc<dyn Clock>) -> Result<Rehearsal, RunError> {
     let mut replay = Replay::open(Quarantine::of(config), wanted, true).await?;
+    replay.forecast = watermark(config)?.map(Forecast::new);
     let board = Board::new([config.name.as_str()], clock);
     let (evaluators, context) = judges(config, begin(config, &inspect(config))?.0, &board.pipelines()[0].0)?;
     let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), writing: None };
     while replay.turn(&means).await? {}
-    Ok(replay.report().clone())
+    let late = replay.forecast.take().map(Forecast::late).unwrap_or_default();
+    Ok(Rehearsal { report: replay.report().clone(), late })
+}
+
+/// What of a replay would be late: nothing, and nothing is judged, where nothing is measured or no window is closed yet.
+pub async fn foresee(
+    config: &Config,
+    wanted: Wanted,
+    clock: &Arc<dyn Clock>,
+) -> Result<BTreeMap<Arc<str>, Late>, RunError> {
+    match watermark(config)? {
+        Some(_) => Ok(rehearse(config, wanted, clock).await?.late),
+        None => Ok(BTreeMap::new()),
+    }
+}
+
+/// The watermark that events are compared with, if anything is measured over windows.
+fn watermark(config: &Config) -> Result<Option<Micros>, LedgerError> {
+    if config.aggregates.is_empty() {
+        return Ok(None);
+    }
+    Ok(look::watermark(&config.ledger)?.filter(|watermark| *watermark > Micros::MIN))
 }
 
 fn judges(config: &Config, prepared: Prepared, metrics: &Metrics) -> Result<(Evaluators, Context), RunError> {
@@ -112,10 +140,10 @@ async fn by_worker(
     open: impl AsyncFn() -> Result<Ledger, LedgerError>,
 ) -> Result<ControlFlow<ReplayReport, Box<Ledger>>, RunError> {
     loop {
-        let id = format!("{:020}-{}", clock.now(), std::process::id());
-        let asked = inbox.ask(&id, &Request::Replay(replay.rest())).map_err(RunError::Inbox)?;
-        match answer(&asked, inbox, &mut holder, UNTAKEN, &open).await? {
-            Answered::Done(report) => return Ok(ControlFlow::Break(report)),
+        let request = Request::Replay(replay.rest());
+        match ask(inbox, &request, &mut holder, clock, &open).await? {
+            Answered::Said(Answer::Done(report)) => return Ok(ControlFlow::Break(report)),
+            Answered::Said(_) => return Err(RunError::Inbox(another_answer())),
             Answered::Left { begun, ledger } => {
                 if let Some(begun) = begun {
                     replay.go_on(begun);
@@ -125,116 +153,5 @@ async fn by_worker(
                 }
             }
         }
-    }
-}
-
-enum Answered {
-    /// The worker has done it.
-    Done(ReplayReport),
-    /// The worker has ended.
-    Left {
-        /// What it says to have done.
-        begun: Option<Progress>,
-        /// The ledger is ours now; or another worker has it already.
-        ledger: Option<Box<Ledger>>,
-    },
-}
-
-/// Waits until the worker has answered or has ended. `holder` is who held the ledger when it was looked at last.
-async fn answer(
-    asked: &Asked,
-    inbox: &Inbox,
-    holder: &mut String,
-    untaken: Duration,
-    open: &impl AsyncFn() -> Result<Ledger, LedgerError>,
-) -> Result<Answered, RunError> {
-    let mut since = Instant::now();
-    loop {
-        // In this order: an answer that was written before the ledger became free is seen behind that.
-        let (ledger, held_by) = match open().await {
-            Ok(ledger) => (Some(Box::new(ledger)), String::new()),
-            Err(LedgerError::Locked { holder, .. }) => (None, holder),
-            Err(error) if error.may_pass() => (None, String::new()),
-            Err(error) => return Err(error.into()),
-        };
-        // A lock that was just taken does not say by whom yet.
-        let another = !holder.is_empty() && !held_by.is_empty() && *holder != held_by;
-        if !held_by.is_empty() {
-            *holder = held_by;
-        }
-        let ended = another || ledger.is_some();
-        let taken = asked.is_taken();
-        let text = asked.answer().map_err(RunError::Inbox)?;
-        let answer = text.map(|text| serde_json::from_str(&text)).transpose();
-        match answer.map_err(|error| RunError::Inbox(error.into()))? {
-            Some(Answer::Done(report)) => return Ok(Answered::Done(report)),
-            Some(Answer::Failed(why)) => return Err(RunError::Worker(why)),
-            Some(Answer::Begun(begun)) if ended => return Ok(Answered::Left { begun: Some(begun), ledger }),
-            None if taken && ended => {
-                tracing::warn!("the worker ended while it replayed: what it had done is not in these counts");
-                return Ok(Answered::Left { begun: None, ledger });
-            }
-            None if ledger.is_some() => return Ok(Answered::Left { begun: None, ledger }),
-            None if another => since = Instant::now(),
-            None if !taken && since.elapsed() >= untaken => {
-                let inbox = inbox.directory().display().to_string();
-                return Err(RunError::NotTaken { inbox, holder: holder.clone(), seconds: untaken.as_secs() });
-            }
-            // It is at it, or at its end.
-            Some(Answer::Begun(_)) | None => {}
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: &str = " (process 1)";
-    const B: &str = " (process 2)";
-
-    fn asked() -> (tempfile::TempDir, Inbox, Asked) {
-        let ledger = tempfile::tempdir().unwrap();
-        let inbox = Inbox::of(ledger.path());
-        let asked = inbox.ask("1", &()).unwrap();
-        (ledger, inbox, asked)
-    }
-
-    fn held_by(holder: &str) -> impl AsyncFn() -> Result<Ledger, LedgerError> {
-        async move || Err(LedgerError::Locked { path: "ledger".into(), holder: holder.to_owned() })
-    }
-
-    #[tokio::test]
-    async fn a_request_that_nobody_takes_is_given_up() {
-        let (_ledger, inbox, asked) = asked();
-        let answered = answer(&asked, &inbox, &mut A.into(), Duration::ZERO, &held_by(A)).await;
-        let Err(error) = answered else { panic!("there is no answer") };
-        let inbox = inbox.directory().to_owned();
-        let text = error.to_string();
-        assert!(text.contains(A) && text.contains(&inbox.display().to_string()), "{text}");
-        drop(asked);
-        assert_eq!(std::fs::read_dir(inbox).unwrap().count(), 0, "it is taken back");
-    }
-
-    /// It would be waited for without end: whoever took it is gone, and the next worker knows nothing of it.
-    #[tokio::test]
-    async fn what_a_worker_took_before_it_was_started_anew_is_asked_for_again() {
-        let (_ledger, mut inbox, asked) = asked();
-        inbox.take().unwrap().unwrap();
-        let mut holder = A.to_owned();
-        let answered = answer(&asked, &inbox, &mut holder, UNTAKEN, &held_by(B)).await.unwrap();
-        assert!(matches!(answered, Answered::Left { begun: None, ledger: None }));
-        assert_eq!(holder, B);
-    }
-
-    #[tokio::test]
-    async fn what_a_worker_had_begun_before_it_was_started_anew_is_gone_on_with() {
-        let (_ledger, mut inbox, asked) = asked();
-        let progress = Progress { report: ReplayReport { selected: 7, ..Default::default() }, after: 9, until: 20 };
-        inbox.take().unwrap().unwrap().answer(&Answer::Begun(progress.clone())).unwrap();
-        let answered = answer(&asked, &inbox, &mut A.into(), UNTAKEN, &held_by(B)).await.unwrap();
-        let Answered::Left { begun, ledger: None } = answered else { panic!("it is not done") };
-        assert_eq!(begun, Some(progress));
     }
 }

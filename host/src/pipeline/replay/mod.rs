@@ -4,12 +4,12 @@
 //! be marked; delivery appends the ones, then marks the others. What was promised is always delivered before anything
 //! new is selected, so an event that was taken is not selected again. What is rejected again stays as it is.
 //!
-//! [`command`] is the command's side: it asks the worker that holds the ledger, or does it itself where there is none.
-//! [`serve`] is the worker's side.
+//! [`command`] is the command's side: it asks the worker that holds the ledger, or does it itself where there is none. The
+//! worker's side is [`serve`](super::requests::serve). [`forecast`] says beforehand what will be late.
 
 pub mod command;
+pub mod forecast;
 pub mod report;
-pub mod serve;
 
 use super::dedup::{Dedup, Settled};
 use super::deliver::{DeliverError, Delivery};
@@ -26,6 +26,7 @@ use crate::time::Clock;
 use crate::warehouse::events::StoredEvents;
 use crate::warehouse::events::{EventsError, Filter, NotReplayable, Page, Resolution, Resolved, RowId, StoredEvent};
 use crate::warehouse::{self, Tier, WarehouseError};
+use forecast::Forecast;
 use report::ReplayReport;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -144,6 +145,8 @@ pub struct Replay {
     by: String,
     page: Page,
     report: ReplayReport,
+    /// What will be late; none unless it is asked for.
+    forecast: Option<Forecast>,
 }
 
 impl Replay {
@@ -168,7 +171,7 @@ impl Replay {
             };
             let page = Page { after, until, rows: batch.max_events, bytes: batch.max_bytes };
             let name = warehouse::table_name(&config, &name);
-            Ok(Self { table: Arc::new(Mutex::new(table)), name, pipeline, filter, by, page, report })
+            Ok(Self { table: Arc::new(Mutex::new(table)), name, pipeline, filter, by, page, report, forecast: None })
         })
         .await
     }
@@ -224,7 +227,12 @@ impl Replay {
         failpoint::pass(failpoint::BATCH_JUDGED);
         let tally = match means.writing {
             Some(writing) => self.write(judged, taken, writing, means.clock).await?,
-            None => judged.tally,
+            None => {
+                if let Some(forecast) = &mut self.forecast {
+                    forecast.note(&judged.plan, &judged.contributions);
+                }
+                judged.tally
+            }
         };
         self.report.judged(&tally);
         Ok(true)

@@ -23,6 +23,9 @@ pub struct ReplayReport {
     pub rejected: Stages,
     /// Rows that do not hold the whole event, by what they lack.
     pub not_replayable: BTreeMap<String, u64>,
+    /// Accepted events that were late for closed windows, by aggregate: they are in silver, and not in the aggregate.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub late: BTreeMap<String, u64>,
 }
 
 impl ReplayReport {
@@ -40,5 +43,8 @@ impl ReplayReport {
         self.ignored += tally.ignored();
         self.duplicates += tally.duplicates();
         self.rejected.add(&tally.rejected());
+        for (aggregate, late) in &tally.windows.late {
+            *self.late.entry(aggregate.to_string()).or_default() += late;
+        }
     }
 }

@@ -1,18 +1,21 @@
-//! The worker's side: requests are taken from the ledger's inbox and carried out beside the micro-batches, a chunk of at
-//! most a micro-batch at a time.
+//! The worker's side: requests are taken from the ledger's inbox and carried out beside the micro-batches, one after another, a
+//! chunk at a time.
 
-use super::report::ReplayReport;
-use super::{Means, Progress, Quarantine, Replay, ReplayError, Wanted, Writing};
+use super::{Answer, Request};
 use crate::failpoint;
 use crate::ledger::LedgerError;
 use crate::ledger::inbox::{Inbox, Taken};
 use crate::pipeline::dedup::Dedup;
 use crate::pipeline::deliver::Delivery;
+use crate::pipeline::error::RunError;
 use crate::pipeline::evaluate::{Context, Evaluators};
+use crate::pipeline::rebuild::range::Taking;
+use crate::pipeline::rebuild::{Measured, Rebuild, RebuildError};
+use crate::pipeline::replay::{Means, Quarantine, Replay, ReplayError, Writing};
 use crate::pipeline::windows::EventTime;
+use crate::pipeline::{rebuild, replay};
 use crate::stop::Stop;
 use crate::time::Clock;
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,32 +27,14 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How many requests are taken beside the one that is carried out.
 const WAITING: usize = 64;
 
-/// What a worker can be asked for.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
-    /// To replay quarantine.
-    Replay(Wanted),
-}
-
-/// What it answers.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// It is done.
-    Done(ReplayReport),
-    /// The worker ends: this much of it is done.
-    Begun(Progress),
-    /// It was not done, or not to its end.
-    Failed(String),
-}
-
 /// A worker's part in the requests to it.
 pub struct Server {
     /// Where requests come in.
     pub inbox: Arc<Mutex<Inbox>>,
-    /// What may be asked for.
+    /// What may be replayed.
     pub quarantine: Quarantine,
+    /// What may be rebuilt.
+    pub measured: Measured,
     /// Who judges.
     pub evaluators: Evaluators,
     /// The rules and the plan that the worker has at a moment.
@@ -67,7 +52,7 @@ pub struct Server {
 /// Requests to a worker, taken as they come.
 pub struct Requests {
     ending: Stop,
-    task: JoinHandle<Result<(), ReplayError>>,
+    task: JoinHandle<Result<(), RunError>>,
 }
 
 impl Requests {
@@ -77,7 +62,7 @@ impl Requests {
     }
 
     /// Ends it once the chunk that is under way is finished. An error is one that the worker cannot go on with.
-    pub async fn end(&mut self) -> Result<(), ReplayError> {
+    pub async fn end(&mut self) -> Result<(), RunError> {
         self.ending.request();
         let ended = (&mut self.task).await;
         ended.unwrap_or_else(|error| Err(LedgerError::Damaged(format!("a request to it failed: {error}")).into()))
@@ -99,7 +84,7 @@ impl Server {
         Requests { ending, task }
     }
 
-    async fn serve(self, ending: &Stop) -> Result<(), ReplayError> {
+    async fn serve(self, ending: &Stop) -> Result<(), RunError> {
         {
             let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
             // Who asks makes it as well; a worker's is surely one that the worker can delete from.
@@ -134,7 +119,7 @@ impl Server {
     }
 
     /// Carries out one after another. Those that are left when the worker ends are answered as well.
-    async fn carry_out_all(&self, mut waiting: mpsc::Receiver<Taken>, ending: &Stop) -> Result<(), ReplayError> {
+    async fn carry_out_all(&self, mut waiting: mpsc::Receiver<Taken>, ending: &Stop) -> Result<(), RunError> {
         let mut served = Ok(());
         while let Some(taken) = waiting.recv().await {
             if let Err(error) = self.carry_out(taken, ending).await {
@@ -164,22 +149,26 @@ impl Server {
         }
     }
 
-    async fn carry_out(&self, taken: Taken, ending: &Stop) -> Result<(), ReplayError> {
+    async fn carry_out(&self, taken: Taken, ending: &Stop) -> Result<(), RunError> {
         let request = match &taken.text {
             Ok(text) => serde_json::from_str(text)
                 .map_err(|error| format!("this is no request that this version knows: {error}")),
             Err(error) => Err(format!("the request cannot be read: {error}")),
         };
-        let result = match request {
-            Ok(Request::Replay(wanted)) => self.replay(wanted, &taken, ending).await,
-            Err(why) => Ok(Some(Answer::Failed(why))),
+        let (answer, ends) = match request {
+            Ok(Request::Replay(wanted)) => match self.replay(wanted, &taken, ending).await {
+                Ok(answer) => (answer, Ok(())),
+                Err(error) => (Some(Answer::Failed(error.to_string())), ends_with(error.is_its_own(), error)),
+            },
+            Ok(Request::Rebuild(wanted)) => match self.rebuild(&wanted, &taken, ending).await {
+                Ok(answer) => (answer, Ok(())),
+                Err(RebuildError::Refused(why)) => (Some(Answer::Refused(why)), Ok(())),
+                Err(error) => (Some(Answer::Failed(error.to_string())), ends_with(error.is_its_own(), error)),
+            },
+            Err(why) => (Some(Answer::Failed(why)), Ok(())),
         };
         failpoint::pass(failpoint::REQUEST_DONE);
-        let (answer, ends) = match result {
-            Ok(None) => return Ok(()),
-            Ok(Some(answer)) => (answer, Ok(())),
-            Err(error) => (Answer::Failed(error.to_string()), if error.is_its_own() { Ok(()) } else { Err(error) }),
-        };
+        let Some(answer) = answer else { return ends };
         if let Err(error) = taken.answer(&answer) {
             tracing::warn!("the answer to a request cannot be written: {error}");
         }
@@ -187,7 +176,12 @@ impl Server {
     }
 
     /// Replays until nothing is left, or the worker ends, or nobody waits for it any more: then there is no answer.
-    async fn replay(&self, wanted: Wanted, taken: &Taken, ending: &Stop) -> Result<Option<Answer>, ReplayError> {
+    async fn replay(
+        &self,
+        wanted: replay::Wanted,
+        taken: &Taken,
+        ending: &Stop,
+    ) -> Result<Option<Answer>, ReplayError> {
         tracing::info!(by = wanted.by, "replaying quarantine");
         let mut replay = Replay::open(self.quarantine.clone(), wanted, false).await?;
         loop {
@@ -215,4 +209,37 @@ impl Server {
             }
         }
     }
+
+    /// Rebuilds, unless the worker ends or nobody waits for it any more: then there is no answer, and what was written of it is
+    /// superseded by whoever does it again.
+    async fn rebuild(
+        &self,
+        wanted: &rebuild::Wanted,
+        taken: &Taken,
+        ending: &Stop,
+    ) -> Result<Option<Answer>, RebuildError> {
+        let rebuild = Rebuild {
+            measured: &self.measured,
+            plan: &|| Arc::clone(&self.context.borrow().plan),
+            delivery: &self.delivery,
+            dedup: &self.dedup,
+            clock: &self.clock,
+            goes_on: &|| !ending.requested() && taken.is_waited_for(),
+        };
+        let takes = || {
+            // A worker may open whatever window is not closed for good.
+            let watermark = self.event_time.as_ref().map(EventTime::watermark);
+            Ok(Taking { watermark, open: None })
+        };
+        let report = if (rebuild.goes_on)() { rebuild.run(wanted, takes).await? } else { None };
+        if report.is_none() {
+            tracing::info!("a rebuild was left undone: the worker ends, or the command that asked for it has ended");
+        }
+        Ok(report.map(Answer::Rebuilt))
+    }
+}
+
+/// What the worker ends with, where a request failed by what is not its own.
+fn ends_with(is_its_own: bool, error: impl Into<RunError>) -> Result<(), RunError> {
+    if is_its_own { Ok(()) } else { Err(error.into()) }
 }
