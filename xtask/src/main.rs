@@ -3,6 +3,7 @@
 //! One module per command, and one per thing that several commands need. Everything runs from the root of the project and in
 //! the `release` profile, so that one build of wasmtime serves the demo, the tests, the lints and the bench.
 
+mod beam;
 mod bench;
 mod bigquery;
 mod check;
@@ -16,6 +17,7 @@ mod rules;
 mod soak;
 mod test;
 mod totals;
+mod venv;
 mod version;
 mod wasm;
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::project::Project;
 use crate::totals::{Reader, Totals};
-use crate::{SetupError, bigquery, exec, prerequisites, pubsub, rules};
+use crate::{SetupError, beam, bigquery, exec, prerequisites, pubsub, rules};
 
 /// Runs the command.
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
@@ -15,6 +15,7 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
     let python = prerequisites::check()?.python;
     pubsub::ensure()?;
     bigquery::ensure(&python)?;
+    beam::ensure(&python)?;
     rules::ensure(project)?;
 
     // Without --no-fail-fast the first failing binary would hide how the others fare.
