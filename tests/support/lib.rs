@@ -1,5 +1,6 @@
 //! What the tests share: where things are, a pipeline in a temporary directory, reading tables.
 
+pub mod beam;
 pub mod bigquery;
 pub mod booking;
 pub mod bookings;

@@ -5,8 +5,8 @@ use crate::{Pipeline, paths};
 use preflight::time::{Micros, format_micros};
 use std::fmt::Write as _;
 
-/// 2026-11-30T14:00:00Z, when the first order is published.
-pub const BEGAN: Micros = 1_796_047_200_000_000;
+/// 2024-05-01T14:00:00Z, when the first order is published: the clock, which bounds the watermark, is behind it.
+pub const BEGAN: Micros = 1_714_572_000_000_000;
 
 /// Orders that come one after the other, and happened up to a while before.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +114,27 @@ window = { sliding = "5 m", every = "1 m" }
 group_by = ["region"]
 measures = { orders = "count", pieces = { sum = "quantity" } }
 "#;
+
+/// Visits per article: orders that are less than five minutes apart.
+pub const PER_VISIT: &str = r#"
+[aggregates.per_visit]
+table = "per_visit"
+create = "if_needed"
+window = { session = "5 m" }
+group_by = ["sku"]
+measures = { orders = "count" }
+"#;
+
+/// An envelope of one piece of an article for 1.00, so many seconds behind [`BEGAN`].
+pub fn order(id: &str, sku: &str, happened: i64, published: i64) -> String {
+    let at = |seconds: i64| format_micros(BEGAN + seconds * 1_000_000);
+    let (happened, published) = (at(happened), at(published));
+    let payload = serde_json::json!({
+        "event_id": id, "sku": sku, "channel": "web", "quantity": 1, "revenue": "1.00", "occurred_at": happened,
+    });
+    let line = serde_json::json!({ "data": payload.to_string(), "message_id": id, "publish_time": published });
+    format!("{line}\n")
+}
 
 /// A pipeline over orders with these aggregates, if there are any.
 pub fn pipeline(aggregates: &[&str], input: impl AsRef<[u8]>) -> Pipeline {

@@ -211,6 +211,13 @@ impl Pipeline {
         Ended::from_output(command.args(arguments).output().expect("preflight can be started"))
     }
 
+    /// Rebuilds an aggregate from silver, for a range of event time.
+    pub fn rebuild(&self, aggregate: &str, range: &str, arguments: &[&str]) -> Ended {
+        let mut command = self.command("rebuild");
+        command.args([aggregate, "--from", "silver", "--range", range]).args(arguments);
+        Ended::from_output(command.output().expect("preflight can be started"))
+    }
+
     /// Checks it.
     pub fn check(&self) -> Ended {
         Ended::from_output(self.command("check").output().expect("preflight can be started"))

@@ -12,6 +12,7 @@ mod output;
 mod pack;
 mod provision;
 mod quarantine;
+mod rebuild;
 mod rules;
 mod run;
 mod simulate;
@@ -56,6 +57,8 @@ enum Command {
     Provision(provision::ProvisionArgs),
     /// Look into quarantine, and replay what was rejected with today's rules
     Quarantine(quarantine::QuarantineArgs),
+    /// Measure windows of an aggregate anew from silver: what comes of it supersedes what its table has
+    Rebuild(rebuild::RebuildArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Rules(args) => rules::rules(&args),
         Command::Provision(args) => provision::provision(&args),
         Command::Quarantine(args) => quarantine::quarantine(&args),
+        Command::Rebuild(args) => rebuild::rebuild(&args),
         Command::Completions { shell } => {
             // Not straight to standard output: it panics where a reader has gone away.
             let mut script = Vec::new();

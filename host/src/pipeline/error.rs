@@ -1,7 +1,8 @@
-//! Why a run, or a replay, failed.
+//! Why a run, a replay or a rebuild failed.
 
 use super::deliver::DeliverError;
 use super::evaluate::EvaluateError;
+use super::rebuild::RebuildError;
 use super::replay::ReplayError;
 use super::windows::{Ahead, RestoreError};
 use crate::config::ConfigError;
@@ -28,7 +29,7 @@ pub enum RunError {
         /// The first table with rows.
         table: String,
     },
-    /// Nothing was ever committed to the ledger, so nothing can be replayed with it.
+    /// Nothing was ever committed to the ledger, so nothing can be replayed or rebuilt with it.
     #[error(
         "the ledger {ledger} is new: run the pipeline first (with --new-ledger if its ledger was lost), or, if the ledger was \
          moved, set [ledger] path"
@@ -40,6 +41,9 @@ pub enum RunError {
     /// A replay failed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// A rebuild failed.
+    #[error(transparent)]
+    Rebuild(#[from] RebuildError),
     /// The worker was asked, and failed.
     #[error("the worker says: {0}")]
     Worker(String),
@@ -49,7 +53,7 @@ pub enum RunError {
     /// Who holds the ledger does not look at its requests.
     #[error(
         "the ledger is held{holder}, but the request in {inbox} was not taken within {seconds} s: that is a worker which still \
-         starts, is stopped or may not read its inbox, or another replay. Try again later, or as the worker's user"
+         starts, is stopped or may not read its inbox, or another command. Try again later, or as the worker's user"
     )]
     NotTaken {
         /// The inbox.

@@ -9,7 +9,8 @@
 //! shadows, canaries and guards; `serving` holds all that judges a run, and `tables` follows tables that somebody changes.
 //! [`mod@watermark`] says how far event time is.
 //!
-//! [`windows`] puts accepted events into windows by their event time and makes rows of what those say.
+//! [`windows`] puts accepted events into windows by their event time and makes rows of what those say; [`rebuild`] makes them anew
+//! from silver. Commands ask a running worker by [`requests`].
 //!
 //! Nothing is acknowledged before all its rows are durable in the warehouse, quarantine included.
 
@@ -26,9 +27,11 @@ mod loading;
 pub mod options;
 pub mod plan;
 pub mod prepare;
+pub mod rebuild;
 pub mod reload;
 pub mod replay;
 pub mod report;
+pub mod requests;
 pub mod retry;
 pub mod run;
 mod serving;
@@ -40,7 +43,7 @@ pub mod windows;
 pub use crate::stop::Stop;
 pub use error::RunError;
 pub use options::Options;
-pub use plan::{rule_digest_column, silver_columns};
+pub use plan::{Known, late_columns, latest_view, pane_columns, rule_digest_column, silver_columns, upsert};
 pub use prepare::{Prepared, SourceFound, prepare, refusals, rules};
 pub use report::Report;
 pub use run::run;

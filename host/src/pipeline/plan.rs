@@ -6,7 +6,10 @@
 mod aggregates;
 mod table;
 
-pub use aggregates::{AggregatePlan, LateColumn, LatePlan, PaneColumn, WindowsPlan};
+pub use aggregates::{
+    AggregatePlan, LateColumn, LatePlan, PaneColumn, WindowsPlan, late_columns, latest_view, pane_columns, upsert,
+};
+pub use table::Known;
 
 use super::keys::RowKeys;
 use crate::config::{Config, Problem, TierConfig, WarehouseConfig, key_path};
@@ -19,7 +22,6 @@ use crate::warehouse::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use table::Known;
 
 /// The optional host column of silver, written where the table has it.
 const RULE_DIGEST: &str = "rule_digest";
@@ -74,6 +76,12 @@ impl Plan {
     pub fn views(&self) -> impl Iterator<Item = &NewView> {
         let aggregates = self.windows.iter().flat_map(|windows| &windows.aggregates);
         aggregates.filter_map(|planned| planned.view.as_ref())
+    }
+
+    /// An aggregate by its name.
+    pub fn aggregate(&self, name: &str) -> Option<&AggregatePlan> {
+        let mut aggregates = self.windows.iter().flat_map(|windows| &windows.aggregates);
+        aggregates.find(|planned| *planned.aggregate.name == *name)
     }
 
     /// The layout of a tier.

@@ -12,10 +12,11 @@ use super::deliver::{DeliverError, Delivery};
 use super::error::RunError;
 use super::options::Options;
 use super::prepare::{Prepared, inspect, source_exists};
+use super::rebuild::Measured;
 use super::reload::{begin, report};
 use super::replay::Quarantine;
-use super::replay::serve::{Requests, Server};
 use super::report::Report;
+use super::requests::serve::{Requests, Server};
 use super::retry::{Patience, retrying};
 use super::serving::Serving;
 use super::watermark::WatermarkSource;
@@ -75,7 +76,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     } else {
         tokio::select! {
             biased;
-            requested = requests.end() => requested.map_err(RunError::from),
+            requested = requests.end() => requested,
             given_up = &mut drained => Err(given_up),
             () = tokio::time::sleep(config.drain_timeout), if driven.is_err() => Ok(()),
         }
@@ -175,6 +176,7 @@ fn requests(
     let server = Server {
         inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
         quarantine: Quarantine::of(config),
+        measured: Measured::of(config),
         evaluators: serving.evaluators(),
         context: serving.context(),
         delivery: delivery.clone(),

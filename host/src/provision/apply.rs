@@ -44,6 +44,7 @@ async fn make(google: &Google, resource: &Resource, change: &Change) -> Result<(
         (Resource::Table(table), Change::AddColumns(columns)) => bigquery?.add_columns(table, columns).await,
         (Resource::Table(table), Change::Create) => bigquery?.create_table(table).await,
         (Resource::Dataset(dataset), _) => bigquery?.create_dataset(dataset).await,
+        (Resource::View(view), _) => bigquery?.create_view(view).await,
         (Resource::Topic(topic), _) => pubsub?.create_topic(topic).await,
         (Resource::Subscription(subscription), _) => pubsub?.create_subscription(subscription).await,
     }

@@ -1,6 +1,6 @@
 //! Datasets and tables: looked at, and made.
 
-use super::model::{Dataset, FoundTable, Table, TableName};
+use super::model::{Dataset, FoundTable, FoundView, Table, TableName, View};
 use crate::config::BigqueryConfig;
 use crate::row::Column;
 use crate::warehouse::bigquery::Shape;
@@ -41,6 +41,11 @@ impl Admin {
         Ok(Some(FoundTable { other_kind, columns, partition_by, cluster_by, description }))
     }
 
+    /// What is there under the name of a view, if anything is.
+    pub(super) async fn view(&self, view: &View) -> Result<Option<FoundView>, String> {
+        self.bigquery.view(&view.view).await.map_err(text)
+    }
+
     /// Makes a dataset, unless it is there.
     pub(super) async fn create_dataset(&self, dataset: &Dataset) -> Result<(), String> {
         self.bigquery.create_dataset(&dataset.project, &dataset.name, dataset.location.as_deref()).await.map_err(text)
@@ -49,6 +54,11 @@ impl Admin {
     /// Makes a table, unless it is there.
     pub(super) async fn create_table(&self, table: &Table) -> Result<(), String> {
         self.bigquery.create_table(table.new_table()).await.map_err(text)
+    }
+
+    /// Makes a view, unless it is there.
+    pub(super) async fn create_view(&self, view: &View) -> Result<(), String> {
+        self.bigquery.create_view(view.view.clone()).await.map_err(text)
     }
 
     /// Adds nullable columns to a table, unless they are there.

@@ -1,9 +1,11 @@
 //! What is done, as an operator would type it: `bq`, `gcloud` and SQL. Pure.
 
-use super::model::{Dataset, Purpose, Resource, Subscription, Table, TableName};
+use super::model::{Dataset, Purpose, Resource, Subscription, Table, TableName, View};
 use crate::config::Backoff;
 use crate::row::{Column, ColumnType};
-use crate::warehouse::bigquery::{add_columns_statement, create_statement};
+use crate::warehouse::bigquery::{
+    add_columns_statement, create_statement, create_view_statement, replace_view_statement,
+};
 use std::time::Duration;
 
 /// What makes or changes one thing.
@@ -15,6 +17,9 @@ pub struct Statement {
     pub command: String,
 }
 
+/// Else it is refused before anything is compared.
+const WANTED_VIEW: &str = "a wanted view has a query";
+
 /// The statement that makes something.
 pub fn create(resource: &Resource) -> Statement {
     let command = |command| Statement { sql: None, command };
@@ -22,7 +27,12 @@ pub fn create(resource: &Resource) -> Statement {
         Resource::Dataset(dataset) => command(create_dataset(dataset)),
         Resource::Table(table) => {
             let sql = create_statement(&table.new_table(), &table.name.project);
-            query(table, sql.expect("a wanted table has a dataset, and the columns of its partitions"))
+            let sql = sql.expect("a wanted table has a dataset, and the columns of its partitions");
+            query(&table.name, table.location.as_deref(), sql)
+        }
+        Resource::View(view) => {
+            let sql = create_view_statement(&view.view, &view.name.project);
+            query(&view.name, view.location.as_deref(), sql.expect(WANTED_VIEW))
         }
         Resource::Topic(topic) => {
             let (project, id) = parts(&topic.0);
@@ -34,7 +44,19 @@ pub fn create(resource: &Resource) -> Statement {
 
 /// The statement that adds nullable columns to a table.
 pub fn add_columns(table: &Table, columns: &[Column]) -> Statement {
-    query(table, add_columns_statement(&table.name, columns))
+    query(&table.name, table.location.as_deref(), add_columns_statement(&table.name, columns))
+}
+
+/// The statement that gives a table a primary key.
+pub fn add_primary_key(table: &Table, column: &str) -> Statement {
+    let sql = format!("ALTER TABLE {}\n  ADD PRIMARY KEY (`{column}`) NOT ENFORCED", table.name.sql());
+    query(&table.name, table.location.as_deref(), sql)
+}
+
+/// The statement that makes a view in the place of another of its name.
+pub fn replace_view(view: &View) -> Statement {
+    let sql = replace_view_statement(&view.view, &view.name.project);
+    query(&view.name, view.location.as_deref(), sql.expect(WANTED_VIEW))
 }
 
 /// The command that changes a subscription.
@@ -77,10 +99,10 @@ fn create_dataset(dataset: &Dataset) -> String {
     format!("bq --project_id={project}{location} mk --dataset {project}:{name}")
 }
 
-fn query(table: &Table, sql: String) -> Statement {
-    let location = table.location.as_ref().map(|location| format!(" --location={location}")).unwrap_or_default();
+fn query(name: &TableName, location: Option<&str>, sql: String) -> Statement {
+    let location = location.map(|location| format!(" --location={location}")).unwrap_or_default();
     let command =
-        format!("bq --project_id={}{location} query --use_legacy_sql=false <<'SQL'\n{sql};\nSQL", table.name.project);
+        format!("bq --project_id={}{location} query --use_legacy_sql=false <<'SQL'\n{sql};\nSQL", name.project);
     Statement { sql: Some(sql), command }
 }
 
@@ -212,6 +234,7 @@ mod tests {
             columns: vec![],
             partition_by: None,
             cluster_by: vec![],
+            primary_key: None,
             description: None,
         };
         let statement = add_columns(&table, &[Column::new("a", ColumnType::Text, true)]);

@@ -2,6 +2,7 @@
 
 mod subscription;
 mod table;
+mod view;
 
 use super::commands;
 use super::model::{Dataset, Found, Resource, Wanted};
@@ -62,6 +63,10 @@ fn step(resource: Resource, found: &Found, add_columns: bool) -> Step {
         Resource::Table(table) => match found.tables.get(&table.name) {
             None => (Some(Change::Create), Vec::new()),
             Some(there) => table::compare(table, there, found.bigquery_tells_all, add_columns),
+        },
+        Resource::View(view) => match found.views.get(&view.name) {
+            None => (Some(Change::Create), Vec::new()),
+            Some(there) => (None, view::compare(view, there)),
         },
         Resource::Topic(topic) => ((!found.topics.contains(&topic.0)).then_some(Change::Create), Vec::new()),
         Resource::Subscription(wanted) => match found.subscriptions.get(&wanted.name) {

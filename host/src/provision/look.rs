@@ -46,6 +46,11 @@ impl Google {
                     found.tables.insert(table.name.clone(), there);
                 }
             }
+            for view in &wanted.views {
+                if let Some(there) = bigquery.view(view).await? {
+                    found.views.insert(view.name.clone(), there);
+                }
+            }
         }
         if let Some(pubsub) = &self.pubsub {
             for topic in &wanted.topics {
@@ -69,6 +74,13 @@ impl Google {
         if !self.bigquery_tells_all && steps.iter().any(widens) {
             let what =
                 "an emulator of BigQuery may not tell of columns that were added: then the next call adds them again";
+            notes.push(what.to_owned());
+        }
+        if self.bigquery.is_some()
+            && !self.bigquery_tells_all
+            && wanted.tables.iter().any(|table| table.primary_key.is_some())
+        {
+            let what = "an emulator of BigQuery may not keep primary keys: there no aggregate has write = \"upsert\"";
             notes.push(what.to_owned());
         }
         if self.pubsub.is_some() && !self.pubsub_tells_all {

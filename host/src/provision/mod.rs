@@ -26,5 +26,5 @@ pub mod shards;
 pub mod wanted;
 
 pub use compare::{Change, Difference, Step, compare};
-pub use model::{Dataset, Purpose, Resource, Subscription, Table, TableName, TableRole, Topic, Wanted};
+pub use model::{Dataset, Purpose, Resource, Subscription, Table, TableName, TableRole, Topic, View, Wanted};
 pub use wanted::{Options, wanted};

@@ -2,8 +2,8 @@
 
 use crate::config::SubscriptionSettings;
 use crate::row::Column;
-pub use crate::warehouse::bigquery::TableName;
-use crate::warehouse::{NewTable, TableColumn};
+pub use crate::warehouse::bigquery::{FoundView, TableName};
+use crate::warehouse::{NewTable, NewView, TableColumn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
@@ -38,6 +38,10 @@ pub enum TableRole {
     Quarantine,
     /// Differences between rules that judge the same events.
     Differences,
+    /// Panes of an aggregate, or one row for each of its windows.
+    Aggregate,
+    /// Events that came too late for a window.
+    Late,
 }
 
 /// What becomes of a pipeline whose table lacks a column.
@@ -77,6 +81,8 @@ pub struct Table {
     pub partition_by: Option<String>,
     /// The columns its rows are sorted by.
     pub cluster_by: Vec<String>,
+    /// The column by which rows replace others.
+    pub primary_key: Option<String>,
     /// What it is, for people.
     pub description: Option<String>,
 }
@@ -90,7 +96,7 @@ impl Table {
             columns: wanted.map(|column| column.column.clone()).collect(),
             partition_by: self.partition_by.clone(),
             cluster_by: self.cluster_by.clone(),
-            primary_key: None,
+            primary_key: self.primary_key.clone(),
             description: self.description.clone(),
         }
     }
@@ -99,6 +105,19 @@ impl Table {
     pub fn dataset(&self) -> Dataset {
         Dataset { project: self.name.project.clone(), name: self.name.dataset.clone(), location: self.location.clone() }
     }
+}
+
+/// A view of the newest panes of an aggregate, in the dataset of its table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// Its name.
+    pub name: TableName,
+    /// Where its dataset is made.
+    pub location: Option<String>,
+    /// How it is made, by full names.
+    pub view: NewView,
+    /// Whether a run looks for it, too, and makes it.
+    pub is_of_run: bool,
 }
 
 /// A topic, by its full name.
@@ -151,6 +170,8 @@ pub struct Wanted {
     pub datasets: Vec<Dataset>,
     /// Tables.
     pub tables: Vec<Table>,
+    /// Views over these.
+    pub views: Vec<View>,
     /// Topics.
     pub topics: Vec<Topic>,
     /// Subscriptions.
@@ -160,7 +181,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether nothing of the pipeline is Google's.
+    /// Whether nothing of the pipeline is Google's. Views are of tables.
     pub fn is_empty(&self) -> bool {
         self.datasets.is_empty() && self.tables.is_empty() && self.topics.is_empty() && self.subscriptions.is_empty()
     }
@@ -169,9 +190,10 @@ impl Wanted {
     pub fn resources(&self) -> impl Iterator<Item = Resource> {
         let datasets = self.datasets.iter().cloned().map(Resource::Dataset);
         let tables = self.tables.iter().cloned().map(|table| Resource::Table(Box::new(table)));
+        let views = self.views.iter().cloned().map(|view| Resource::View(Box::new(view)));
         let topics = self.topics.iter().cloned().map(Resource::Topic);
         let subscriptions = self.subscriptions.iter().cloned().map(Resource::Subscription);
-        datasets.chain(tables).chain(topics).chain(subscriptions)
+        datasets.chain(tables).chain(views).chain(topics).chain(subscriptions)
     }
 }
 
@@ -182,6 +204,8 @@ pub enum Resource {
     Dataset(Dataset),
     /// A table.
     Table(Box<Table>),
+    /// A view.
+    View(Box<View>),
     /// A topic.
     Topic(Topic),
     /// A subscription.
@@ -194,6 +218,7 @@ impl Resource {
         match self {
             Self::Dataset(_) => "dataset",
             Self::Table(_) => "table",
+            Self::View(_) => "view",
             Self::Topic(_) => "topic",
             Self::Subscription(_) => "subscription",
         }
@@ -204,6 +229,7 @@ impl Resource {
         match self {
             Self::Dataset(dataset) => dataset.to_string(),
             Self::Table(table) => table.name.to_string(),
+            Self::View(view) => view.name.to_string(),
             Self::Topic(topic) => topic.0.clone(),
             Self::Subscription(subscription) => subscription.name.clone(),
         }
@@ -221,6 +247,8 @@ pub struct Found {
     pub datasets: BTreeMap<String, Option<String>>,
     /// Tables.
     pub tables: BTreeMap<TableName, FoundTable>,
+    /// What has the names of views.
+    pub views: BTreeMap<TableName, FoundView>,
     /// The full names of topics.
     pub topics: BTreeSet<String>,
     /// Subscriptions by their full names.

@@ -198,6 +198,10 @@ fn worker(wanted: &Wanted) -> Vec<Grant> {
         let why = "the worker reads the table's columns and appends rows";
         grants.push(on_table(who, DATA_EDITOR, &table.name, why));
     }
+    for view in wanted.views.iter().filter(|view| view.is_of_run) {
+        let why = "the worker looks whether the view is there when it starts";
+        grants.push(on_table(who, "roles/bigquery.metadataViewer", &view.name, why));
+    }
     if let Some(project) = &wanted.billed_to {
         let why = "the worker runs queries: at a start with a new ledger, where a stream is gone, and for quarantine and its replay";
         grants.push(on_project(who, "roles/bigquery.jobUser", project, why));

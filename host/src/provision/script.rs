@@ -30,9 +30,9 @@ pub fn script(pipeline: &str, wanted: &Wanted, worker: Option<&str>) -> String {
         matches!(resource, Resource::Subscription(Subscription { purpose: Purpose::Bronze { .. }, .. }))
     };
     let (last, first): (Vec<_>, Vec<_>) = wanted.resources().partition(writes);
-    let kinds = [("dataset", "datasets"), ("table", "tables"), ("topic", "topics"), ("subscription", "subscriptions")];
-    for (kind, title) in kinds {
-        script.resources(&format!("2. The provisioner: {title}"), first.iter().filter(|first| first.kind() == kind));
+    let kinds = ["dataset", "table", "view", "topic", "subscription"];
+    for kind in kinds {
+        script.resources(&format!("2. The provisioner: {kind}s"), first.iter().filter(|first| first.kind() == kind));
     }
     script.grants("3. An administrator: roles of Pub/Sub itself", of(Who::ServiceAgent));
     script.grants("3. An administrator: roles of the worker", of(Who::Worker));

@@ -1,5 +1,7 @@
 //! What a pipeline wants, from its file and its rules. Pure.
 
+mod aggregates;
+
 use super::model::{Purpose, Standing, Subscription, Table, TableName, TableRole, Topic, Wanted, WantedColumn};
 use super::shards;
 use crate::config::{
@@ -67,6 +69,7 @@ impl Builder<'_> {
         let columns = self.host_columns(quarantine_columns(), resolution_columns());
         self.table(TableRole::Quarantine, "quarantine.table", &config.quarantine, columns);
         self.differences();
+        self.aggregates(rules);
     }
 
     /// The columns that the rules and the pipeline file fill: a worker needs all of them.
@@ -157,6 +160,7 @@ impl Builder<'_> {
             columns,
             partition_by: tier.partition_by.clone(),
             cluster_by: tier.cluster_by.clone(),
+            primary_key: None,
             description: tier.description.clone(),
         };
         let dataset = table.dataset();
@@ -197,6 +201,9 @@ impl Builder<'_> {
 
     fn pubsub(&mut self) {
         let config = self.config;
+        if self.options.shards.is_some() {
+            self.one_worker();
+        }
         let (SourceConfig::Pubsub(source), Some(provision)) = (&config.source, &config.provision.pubsub) else {
             self.note("the source is no Pub/Sub subscription: no topic and no subscription is made");
             if self.options.shards.is_some() {

@@ -1,4 +1,5 @@
 //! `preflight provision`.
 
+mod aggregates;
 mod dry_run;
 mod emulators;

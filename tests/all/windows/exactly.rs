@@ -12,27 +12,28 @@ fn except(pipeline: &Pipeline, left: &str, right: &str) -> u64 {
     tables::query(&pipeline.database(), &sql)[0]["n"].as_u64().expect("a count")
 }
 
+/// Asserts that two queries give the same rows.
 #[track_caller]
-fn expect_same(pipeline: &Pipeline, left: &str, right: &str) {
+pub(super) fn expect_same(pipeline: &Pipeline, left: &str, right: &str) {
     assert_eq!((except(pipeline, left, right), except(pipeline, right, left)), (0, 0), "{left}\n{right}");
 }
 
 /// What SQL makes of silver. Revenue is in cents, which SQLite sums exactly.
-const PER_MINUTE_BY_SQL: &str = "
+pub(super) const PER_MINUTE_BY_SQL: &str = "
     SELECT sku, strftime('%Y-%m-%dT%H:%M:00.000000Z', occurred_at), COUNT(*), SUM(quantity),
            SUM(CAST(ROUND(CAST(revenue AS REAL) * 100) AS INTEGER)), MAX(event_id)
     FROM orders GROUP BY 1, 2";
 
-const PER_MINUTE_BY_WINDOWS: &str = "
+pub(super) const PER_MINUTE_BY_WINDOWS: &str = "
     SELECT sku, window_start, orders, pieces, CAST(ROUND(CAST(revenue AS REAL) * 100) AS INTEGER), last
     FROM per_minute_latest";
 
-const PER_REGION_BY_SQL: &str = "
+pub(super) const PER_REGION_BY_SQL: &str = "
     WITH RECURSIVE back(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM back WHERE n < 4)
     SELECT region, strftime('%Y-%m-%dT%H:%M:00.000000Z', occurred_at, '-' || n || ' minutes'), COUNT(*), SUM(quantity)
     FROM orders, back GROUP BY 1, 2";
 
-const PER_REGION_BY_WINDOWS: &str = "SELECT region, window_start, orders, pieces FROM per_region_latest";
+pub(super) const PER_REGION_BY_WINDOWS: &str = "SELECT region, window_start, orders, pieces FROM per_region_latest";
 
 #[test]
 fn a_million_orders_through_workers_that_are_killed_are_measured_exactly() {

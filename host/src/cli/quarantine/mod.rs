@@ -1,5 +1,6 @@
 //! `preflight quarantine`: what was rejected, and replaying it with today's rules.
 
+mod late;
 mod list;
 mod replay;
 mod show;

@@ -1,14 +1,17 @@
 //! `preflight quarantine replay`: rows are judged again, and what passes leaves quarantine.
 
+use super::late::{self, ExpectedLate};
 use super::{FilterArgs, Whose};
 use crate::cli::operator::operator;
 use crate::cli::{Ended, output};
 use crate::pipeline::RunError;
+use crate::pipeline::replay::command::Rehearsal;
 use crate::pipeline::replay::report::ReplayReport;
 use crate::pipeline::replay::{Wanted, command};
 use crate::time::{Clock, SystemClock};
 use anyhow::anyhow;
 use clap::Args;
+use serde::Serialize;
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
@@ -47,14 +50,31 @@ pub(super) fn replay(args: &ReplayArgs) -> Ended {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let result = runtime.block_on(async {
         if args.dry_run {
-            return command::rehearse(&config, wanted, &clock).await;
+            let Rehearsal { report, late } = command::rehearse(&config, wanted, &clock).await?;
+            return Ok((report, late::expected(&args.whose, &late)));
+        }
+        let expected = match command::foresee(&config, wanted.clone(), &clock).await {
+            Ok(late) => late::expected(&args.whose, &late),
+            // What keeps the replay from being done is said by itself.
+            Err(error) => {
+                output::note(&format!("what will be late for its windows cannot be told beforehand: {error}"));
+                Vec::new()
+            }
+        };
+        if !expected.is_empty() {
+            output::note(&late::as_text(&expected));
         }
         let waiting = |holder: &str| output::note(&format!("waiting for the worker that holds the ledger{holder}"));
-        command::replay(&config, wanted, &clock, waiting).await
+        Ok((command::replay(&config, wanted, &clock, waiting).await?, expected))
     });
     match result {
-        Ok(report) if args.json => output::json(&report),
-        Ok(report) => output::print(&as_text(&report)),
+        Ok((report, expected_late)) if args.json => output::json(&Told { report: &report, expected_late }),
+        Ok((report, expected)) => {
+            output::print(&as_text(&report));
+            if args.dry_run && !expected.is_empty() {
+                output::print(&format!("{}\n", late::as_text(&expected)));
+            }
+        }
         Err(RunError::Config(error)) => return Ended::Refused(layers.locate(error).into()),
         Err(error @ RunError::NothingRun { .. }) => return Ended::Refused(error.into()),
         Err(RunError::Replay(error)) if error.is_refusal() => return Ended::Refused(error.into()),
@@ -63,8 +83,20 @@ pub(super) fn replay(args: &ReplayArgs) -> Ended {
     Ended::Done
 }
 
+/// The report, and what was said beforehand.
+#[derive(Serialize)]
+struct Told<'a> {
+    #[serde(flatten)]
+    report: &'a ReplayReport,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expected_late: Vec<ExpectedLate>,
+}
+
 fn as_text(report: &ReplayReport) -> String {
     let mut rows = vec![["accepted".to_owned(), String::new(), report.accepted.to_string()]];
+    for (aggregate, late) in &report.late {
+        rows.push([String::new(), format!("late for {aggregate}"), late.to_string()]);
+    }
     rows.push(["ignored".into(), String::new(), report.ignored.to_string()]);
     if report.duplicates > 0 {
         rows.push(["duplicates".into(), "in silver already".into(), report.duplicates.to_string()]);

@@ -137,10 +137,8 @@ impl Planner<'_> {
         }
         let key = key_path(&["aggregates", &config.name]);
         let known = pane_columns(&aggregate);
-        let sequence = || vec!["epoch".to_owned(), "pane_index".to_owned()];
-        let upsert =
-            (config.write == WriteMode::Upsert).then(|| Upsert { key: "window_id".to_owned(), sequence: sequence() });
-        if let (WarehouseConfig::Sqlite { .. }, None, Some(table)) = (self.warehouse, &upsert, live(&config.tier.table))
+        if let (WarehouseConfig::Sqlite { .. }, None, Some(table)) =
+            (self.warehouse, upsert(config), live(&config.tier.table))
             && let Some(column) = table.iter().find(|column| {
                 column.is_key && known.iter().any(|ours| ours.column.name.eq_ignore_ascii_case(&column.name))
             })
@@ -151,15 +149,8 @@ impl Planner<'_> {
             );
             self.refuse(config.key("table"), what);
         }
-        let (layout, columns) = self.known_table(&key, &config.tier, &known, (&[], upsert), live)?;
-        let view = config.view().map(|name| NewView {
-            name,
-            table: config.tier.table.clone(),
-            groups: config.group_by.clone(),
-            measures: aggregate.measures.iter().cloned().zip(aggregate.spec.measures.iter().copied()).collect(),
-            accumulation: config.accumulation,
-        });
-        let view = view.filter(|_| config.tier.create == Create::IfNeeded);
+        let (layout, columns) = self.known_table(&key, &config.tier, &known, (&[], upsert(config)), live)?;
+        let view = latest_view(config, &aggregate).filter(|_| config.tier.create == Create::IfNeeded);
         if let Some(Err(what)) = view.as_ref().map(|view| create_view_statement(self.warehouse, view)) {
             self.refuse(config.key("table"), what);
         }
@@ -168,12 +159,29 @@ impl Planner<'_> {
     }
 }
 
+/// How rows of an aggregate's table replace others, if they do.
+pub fn upsert(config: &AggregateConfig) -> Option<Upsert> {
+    let sequence = || vec!["epoch".to_owned(), "pane_index".to_owned()];
+    (config.write == WriteMode::Upsert).then(|| Upsert { key: "window_id".to_owned(), sequence: sequence() })
+}
+
+/// The view of the newest state of an aggregate's windows, if its table has every pane.
+pub fn latest_view(config: &AggregateConfig, aggregate: &Aggregate) -> Option<NewView> {
+    config.view().map(|name| NewView {
+        name,
+        table: config.tier.table.clone(),
+        groups: config.group_by.clone(),
+        measures: aggregate.measures.iter().cloned().zip(aggregate.spec.measures.iter().copied()).collect(),
+        accumulation: config.accumulation,
+    })
+}
+
 fn known<T>(name: &str, kind: ColumnType, nullable: bool, required: bool, filled_by: T) -> Known<T> {
     Known { column: Column::new(name, kind, nullable), may_be_null: nullable, required, filled_by }
 }
 
 /// The columns of an aggregate's table. Measures are null in a pane that takes back.
-fn pane_columns(aggregate: &Aggregate) -> Vec<Known<PaneColumn>> {
+pub fn pane_columns(aggregate: &Aggregate) -> Vec<Known<PaneColumn>> {
     use ColumnType::{Int64, Text, Timestamp};
     let mut columns = vec![
         known("window_start", Timestamp, false, true, PaneColumn::WindowStart),
@@ -197,7 +205,8 @@ fn pane_columns(aggregate: &Aggregate) -> Vec<Known<PaneColumn>> {
     columns
 }
 
-fn late_columns() -> [Known<LateColumn>; 10] {
+/// The columns of the table of late events.
+pub fn late_columns() -> [Known<LateColumn>; 10] {
     use ColumnType::{Int64, Json, Text, Timestamp};
     [
         known("aggregate", Text, false, true, LateColumn::Aggregate),

@@ -7,14 +7,15 @@ use crate::warehouse::{Encoding, Layout, NewTable, TableColumn, Upsert, create_s
 
 /// A column that we know how to fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known<T> {
-    pub(super) column: Column,
+pub struct Known<T> {
+    /// The column as a new table has it.
+    pub column: Column,
     /// Whether not every row has a value for it.
-    pub(super) may_be_null: bool,
+    pub may_be_null: bool,
     /// Whether a table without it is refused.
-    pub(super) required: bool,
+    pub required: bool,
     /// What fills it.
-    pub(super) filled_by: T,
+    pub filled_by: T,
 }
 
 impl From<&HostTableColumn> for Known<HostColumn> {

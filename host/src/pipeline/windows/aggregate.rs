@@ -6,7 +6,7 @@ use crate::row::{ColumnType, Row, Value};
 use crate::rules::{Manifest, Rule, RuleSet, Served};
 use crate::time::Micros;
 use crate::window::{Function, Measure, Spec, key};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// An aggregate, held against the rules.
@@ -20,6 +20,10 @@ pub struct Aggregate {
     pub group: Vec<(String, ColumnType)>,
     /// Names of the measures.
     pub measures: Vec<String>,
+    /// The column that each measures; none where events are counted, whatever they hold.
+    pub measured: Vec<Option<String>>,
+    /// The columns that say when an event happened: rules need not have the same.
+    pub event_times: BTreeSet<String>,
     /// Where the rows of a rule have what it needs.
     inputs: BTreeMap<Digest, Inputs>,
 }
@@ -125,10 +129,12 @@ fn aggregate(config: &AggregateConfig, served: &[&Arc<Rule>], problems: &mut Vec
         Some(Measure { function: measure.function, input })
     });
     let measures: Vec<Measure> = measures.collect();
-    let mut inputs = BTreeMap::new();
+    let (mut inputs, mut event_times) = (BTreeMap::new(), BTreeSet::new());
     for rule in served {
         let index = |name: &String| rule.manifest.column(name);
         if let Some(event_time) = event_time(config, rule, problems) {
+            // Tables do not tell upper from lower case.
+            event_times.insert(rule.manifest.columns[event_time].name.to_ascii_lowercase());
             let measures = config.measures.iter().map(|measure| measure.column.as_ref().and_then(index)).collect();
             let group = config.group_by.iter().map(index).collect();
             inputs.insert(rule.digest, Inputs { event_time, group, measures });
@@ -143,6 +149,8 @@ fn aggregate(config: &AggregateConfig, served: &[&Arc<Rule>], problems: &mut Vec
         spec: Spec { windowing, trigger, accumulation, allowed_lateness, measures },
         group,
         measures: config.measures.iter().map(|measure| measure.name.clone()).collect(),
+        measured: config.measures.iter().map(|measure| measure.column.clone()).collect(),
+        event_times,
         inputs,
     })
 }

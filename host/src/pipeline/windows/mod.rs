@@ -9,6 +9,7 @@ pub mod rows;
 
 pub use aggregate::{Aggregate, Contribution};
 pub use restore::RestoreError;
+pub(in crate::pipeline) use restore::damaged;
 
 use super::plan::WindowsPlan;
 use crate::event::Event;
@@ -20,7 +21,7 @@ use rows::Stamp;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Panes of one commit. Where more are due, another commit follows.
-const PANES: usize = 10_000;
+pub(in crate::pipeline) const PANES: usize = 10_000;
 
 /// The open windows of a run. Clones are the same.
 #[derive(Debug, Clone)]

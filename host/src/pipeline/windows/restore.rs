@@ -102,7 +102,8 @@ fn refuse_changed(wanted: &BTreeMap<String, String>, ledger: &Ledger) -> Result<
     Ok(())
 }
 
+/// The ledger's error for a record that cannot be read.
 #[expect(clippy::needless_pass_by_value, reason = "it is the argument of map_err")]
-fn damaged(error: Unreadable) -> LedgerError {
+pub(in crate::pipeline) fn damaged(error: Unreadable) -> LedgerError {
     LedgerError::Damaged(error.to_string())
 }

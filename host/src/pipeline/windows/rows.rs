@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// What rows say of the commit that they are of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stamp<'a> {
+pub(in crate::pipeline) struct Stamp<'a> {
     pub pipeline: &'a str,
     pub epoch: i64,
     pub processing_time: Micros,
@@ -33,7 +33,7 @@ impl Stamp<'_> {
 }
 
 /// The rows of panes, by aggregate.
-pub(super) fn panes(plan: &WindowsPlan, panes: &[Named], stamp: &Stamp<'_>) -> Vec<Part> {
+pub(in crate::pipeline) fn panes(plan: &WindowsPlan, panes: &[Named], stamp: &Stamp<'_>) -> Vec<Part> {
     let of = |planned: &AggregatePlan| {
         let mut rows = RowSet::default();
         for (_, pane) in panes.iter().filter(|(name, _)| *name == planned.aggregate.name) {

@@ -37,6 +37,7 @@ pub fn compare(
             differences.push(Difference::blocking(what, Some(commands::drop_not_null(&wanted.name, &column.name))));
         }
     }
+    differences.extend(key_differs(wanted, there));
     if tells_all {
         differences.extend(layout_differs(wanted, there));
     }
@@ -76,6 +77,19 @@ fn column_differs(table: &Table, ours: &WantedColumn, column: &TableColumn) -> O
     }
     let loose = column.nullable && !ours.column.nullable && ours.standing != Standing::Known;
     loose.then(|| Difference::harmless(format!("column `{name}` may be null, a new table has it as NOT NULL"), None))
+}
+
+/// Rows replace others by a primary key of one column. Where the column is missing that was said.
+fn key_differs(table: &Table, there: &FoundTable) -> Option<Difference> {
+    let key = table.primary_key.as_ref()?;
+    let column = there.columns.iter().find(|column| column.name.eq_ignore_ascii_case(key))?;
+    if column.is_key {
+        return None;
+    }
+    let what = format!(
+        "column `{key}` is not its primary key, by which rows replace others: add it only where each value is there once"
+    );
+    Some(Difference::blocking(what, Some(commands::add_primary_key(table, key).command)))
 }
 
 /// A BigQuery subscription takes other types for these two as well.
@@ -150,6 +164,7 @@ mod tests {
             ],
             partition_by: Some("at".into()),
             cluster_by: vec!["id".into()],
+            primary_key: None,
             description: Some("what it is".into()),
         }
     }
@@ -252,6 +267,21 @@ mod tests {
             ]
         );
         assert_eq!(compare(&wanted(), &other, false, true), (None, vec![]));
+    }
+
+    #[test]
+    fn rows_that_replace_others_need_a_primary_key() {
+        let keyed = Table { primary_key: Some("ID".into()), ..wanted() };
+        let mut table = there(&WHOLE);
+        let (change, differences) = compare(&keyed, &table, true, true);
+        assert_eq!((change, differences.len(), differences[0].blocks), (None, 1, true), "{differences:?}");
+        assert!(differences[0].what.starts_with("column `ID` is not its primary key"), "{differences:?}");
+        let remedy = differences[0].remedy.as_deref().unwrap();
+        assert!(remedy.contains("ALTER TABLE `p.d.t`\n  ADD PRIMARY KEY (`ID`) NOT ENFORCED;"), "{remedy}");
+        table.columns[0].is_key = true;
+        assert_eq!(compare(&keyed, &table, true, true), (None, vec![]));
+        // Whoever appends rows does not mind.
+        assert_eq!(compare(&wanted(), &table, true, true), (None, vec![]));
     }
 
     #[test]

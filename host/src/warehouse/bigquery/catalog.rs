@@ -1,9 +1,10 @@
 //! For who makes datasets and tables and looks how they are made. A pipeline that runs needs none of it.
 
-use super::super::{TableColumn, WarehouseError};
+use super::super::{NewView, TableColumn, WarehouseError};
 use super::live::LiveTable;
 use super::name::TableName;
 use super::streams::Asks;
+use super::views::{self, FoundView};
 use super::{BigQuery, rest::Failure, schema};
 use crate::row::Column;
 
@@ -51,6 +52,11 @@ impl BigQuery {
     /// The columns of a table, for one who need not be able to write to it; none if there is no such table.
     pub async fn columns_as_they_are(&self, table: &str) -> Result<Option<Vec<TableColumn>>, WarehouseError> {
         schema::columns(&self.rest, &self.storage, &self.name(table)?, Asks::Looker).await
+    }
+
+    /// What is there under the name of a view; none if nothing is.
+    pub async fn view(&self, view: &NewView) -> Result<Option<FoundView>, WarehouseError> {
+        views::find(&self.rest, view, &self.project).await
     }
 
     /// Adds nullable columns to a table, unless they are there. Returns the names of those that are not there after all: an

@@ -34,7 +34,7 @@ pub use events::EventTable;
 pub use name::TableName;
 pub use request::MAX_ROW;
 pub use tables::create_statement;
-pub use views::create_view_statement;
+pub use views::{FoundView, create_view_statement, replace_view_statement};
 
 use super::events::Resolution;
 use super::{

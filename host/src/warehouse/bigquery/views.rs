@@ -12,6 +12,34 @@ pub fn create_view_statement(view: &NewView, project: &str) -> Result<String, Wa
     Ok(format!("CREATE VIEW IF NOT EXISTS {} AS\n{query}", name.sql()))
 }
 
+/// The same for a view in the place of another of its name.
+pub fn replace_view_statement(view: &NewView, project: &str) -> Result<String, WarehouseError> {
+    let (name, query) = parts(view, project)?;
+    Ok(format!("CREATE OR REPLACE VIEW {} AS\n{query}", name.sql()))
+}
+
+/// What is there under the name of a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FoundView {
+    /// The view.
+    Same,
+    /// A view with another query.
+    Another,
+    /// No view but a `TABLE`, an `EXTERNAL` table, ….
+    NoView(String),
+}
+
+/// Looks for a view; none if there is nothing of its name.
+pub(super) async fn find(rest: &Rest, view: &NewView, project: &str) -> Result<Option<FoundView>, WarehouseError> {
+    let (name, query) = parts(view, project)?;
+    let found = |there: LiveTable| match there.kind.as_deref() {
+        _ if is_view(&there, view, &query) => FoundView::Same,
+        Some("VIEW") => FoundView::Another,
+        kind => FoundView::NoView(kind.unwrap_or("TABLE").to_owned()),
+    };
+    Ok(rest.table(&name).await?.map(found))
+}
+
 /// A view's name and its query.
 fn parts(view: &NewView, project: &str) -> Result<(TableName, String), WarehouseError> {
     let (name, table) = (TableName::parse(&view.name, project)?, TableName::parse(&view.table, project)?);
