@@ -37,7 +37,7 @@ mod tests {
         let mut ledger = Ledger::open(directory.path(), "p", "w").unwrap();
         assert_eq!(watermark(directory.path()).unwrap(), None);
         for at in [5, 7] {
-            let record = Record { number: 0, bytes: Vec::new(), first_needed: 0, watermark: at };
+            let record = Record { number: 0, bytes: Vec::new(), first_needed: 0, watermark: at, closed: Vec::new() };
             let seen = Additions { windows: Some(record), ..Additions::default() };
             ledger.commit(&[], &Frames::default(), None, &seen).unwrap();
             assert_eq!(watermark(directory.path()).unwrap(), Some(at));

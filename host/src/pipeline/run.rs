@@ -127,16 +127,8 @@ async fn start(config: &Config, options: &Options) -> Result<Started, RunError> 
     if ledger.is_new() && !options.new_ledger {
         refuse_old_rows(config, &ledger, warehouse.as_ref(), &patience).await?;
     }
-    let event_time = match &plan.windows {
-        Some(windows) => {
-            let (forget, clock) = (options.forget_windows, options.clock.as_ref());
-            Some(EventTime::restore(config, windows, &mut ledger, forget, clock)?)
-        }
-        None => {
-            EventTime::none(&mut ledger, options.forget_windows)?;
-            None
-        }
-    };
+    let (forget, clock) = (options.forget_windows, options.clock.as_ref());
+    let event_time = EventTime::of(config, plan.windows.as_ref(), &mut ledger, forget, clock)?;
     ledger.begin()?;
     for table in new_tables {
         retrying(&patience, || warehouse.create_table(table.clone())).await?;

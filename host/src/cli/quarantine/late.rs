@@ -80,6 +80,6 @@ mod tests {
              --from silver --range 1970-01-01T00:00:00.000000Z..1970-01-01T00:01:00.000000Z"
         );
         let text = as_text(&expected);
-        assert!(text.starts_with("3 events are late for windows of per_minute") && text.ends_with("Z"), "{text}");
+        assert!(text.starts_with("3 events are late for windows of per_minute") && text.ends_with('Z'), "{text}");
     }
 }

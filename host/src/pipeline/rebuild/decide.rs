@@ -51,7 +51,9 @@ pub fn decide(spec: &Spec, range: Span, made: Vec<Pane>, shown: Places) -> Decid
                 let certain = session.iter().all(|((_, span), known)| {
                     range.contains(*span) && (known.pane.is_none() || span.start >= range.start.saturating_add(gap))
                 });
-                session.into_iter().for_each(|(place, known)| decided.add(place, known, certain, spec, range));
+                for (place, known) in session {
+                    decided.add(place, known, certain, spec, range);
+                }
             }
         }
         Windowing::Fixed { .. } | Windowing::Sliding { .. } => {

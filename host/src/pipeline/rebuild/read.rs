@@ -74,8 +74,7 @@ impl<'a> Reader<'a> {
         };
         let mut columns = vec![(event_time.clone(), ColumnType::Timestamp)];
         columns.extend(aggregate.group.iter().cloned());
-        let measures = aggregate.measured.iter().zip(&aggregate.spec.measures);
-        let inputs = measures.map(|(column, measure)| {
+        let inputs = aggregate.measured.iter().zip(&aggregate.spec.measures).map(|(column, measure)| {
             let wanted = (column.clone()?, measure.input?);
             let index = columns.iter().position(|known| *known == wanted).unwrap_or(columns.len());
             if index == columns.len() {
@@ -109,7 +108,9 @@ impl<'a> Reader<'a> {
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk?;
             rows += chunk.len() as u64;
-            chunk.iter().for_each(|row| self.measure(row, &mut windows));
+            for row in &chunk {
+                self.measure(row, &mut windows);
+            }
             if windows.open() > self.max_windows {
                 return Ok(Found::TooMany);
             }

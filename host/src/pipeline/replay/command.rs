@@ -66,13 +66,8 @@ pub async fn replay(
     for table in std::mem::take(&mut prepared.new_tables) {
         retrying(&patience, || warehouse.create_table(table.clone())).await?;
     }
-    let event_time = match &prepared.plan.windows {
-        Some(windows) => Some(EventTime::restore(config, windows, &mut ledger, false, clock.as_ref())?),
-        None => {
-            EventTime::none(&mut ledger, false)?;
-            None
-        }
-    };
+    let windows = prepared.plan.windows.as_ref();
+    let event_time = EventTime::of(config, windows, &mut ledger, false, clock.as_ref())?;
     let (evaluators, context) = judges(config, prepared, metrics)?;
     let delivery = Delivery::new(ledger, warehouse, Arc::clone(&context.plan), patience, metrics.clone());
     // What was promised is delivered before anything is selected: it may be of an earlier replay.

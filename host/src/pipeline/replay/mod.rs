@@ -225,14 +225,13 @@ impl Replay {
         };
         let judged = means.evaluators.submit(admitted, &context).await?;
         failpoint::pass(failpoint::BATCH_JUDGED);
-        let tally = match means.writing {
-            Some(writing) => self.write(judged, taken, writing, means.clock).await?,
-            None => {
-                if let Some(forecast) = &mut self.forecast {
-                    forecast.note(&judged.plan, &judged.contributions);
-                }
-                judged.tally
+        let tally = if let Some(writing) = means.writing {
+            self.write(judged, taken, writing, means.clock).await?
+        } else {
+            if let Some(forecast) = &mut self.forecast {
+                forecast.note(&judged.plan, &judged.contributions);
             }
+            judged.tally
         };
         self.report.judged(&tally);
         Ok(true)

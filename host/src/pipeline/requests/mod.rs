@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 /// What a worker can be asked for.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub enum Request {
     /// To replay quarantine.
     Replay(replay::Wanted),

@@ -226,12 +226,12 @@ impl Server {
             clock: &self.clock,
             goes_on: &|| !ending.requested() && taken.is_waited_for(),
         };
-        let takes = || {
+        let state = || {
             // A worker may open whatever window is not closed for good.
             let watermark = self.event_time.as_ref().map(EventTime::watermark);
             Ok(Taking { watermark, open: None })
         };
-        let report = if (rebuild.goes_on)() { rebuild.run(wanted, takes).await? } else { None };
+        let report = if (rebuild.goes_on)() { rebuild.run(wanted, state).await? } else { None };
         if report.is_none() {
             tracing::info!("a rebuild was left undone: the worker ends, or the command that asked for it has ended");
         }

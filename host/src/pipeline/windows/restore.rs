@@ -36,8 +36,21 @@ pub enum RestoreError {
 }
 
 impl EventTime {
-    /// The open windows of a pipeline as its ledger holds them. With `forget` none are open.
-    pub fn restore(
+    /// The open windows of a pipeline as its ledger holds them; none of a pipeline without aggregates. With `forget` none are open.
+    pub fn of(
+        config: &Config,
+        plan: Option<&WindowsPlan>,
+        ledger: &mut Ledger,
+        forget: bool,
+        clock: &dyn Clock,
+    ) -> Result<Option<Self>, RestoreError> {
+        if let Some(plan) = plan {
+            return Self::restore(config, plan, ledger, forget, clock).map(Some);
+        }
+        Self::none(ledger, forget).map(|()| None)
+    }
+
+    fn restore(
         config: &Config,
         plan: &WindowsPlan,
         ledger: &mut Ledger,
@@ -67,7 +80,7 @@ impl EventTime {
     }
 
     /// Of a pipeline without aggregates: refuses a ledger that has open windows.
-    pub fn none(ledger: &mut Ledger, forget: bool) -> Result<(), RestoreError> {
+    fn none(ledger: &mut Ledger, forget: bool) -> Result<(), RestoreError> {
         let none = BTreeMap::new();
         if !forget {
             refuse_changed(&none, ledger)?;
