@@ -75,6 +75,7 @@ pub struct Worker<'a> {
     /// The records that are not yet deleted.
     pub log: Vec<(u64, Vec<u8>)>,
     watermark: Micros,
+    closed: Vec<(Arc<str>, Micros)>,
 }
 
 fn name(aggregate: usize) -> Arc<str> {
@@ -87,7 +88,14 @@ fn windows(specs: &[Spec]) -> Windows {
 
 impl<'a> Worker<'a> {
     pub fn new(specs: &'a [Spec]) -> Self {
-        Self { specs, windows: windows(specs), processing_time: 0, log: Vec::new(), watermark: Micros::MIN }
+        Self {
+            specs,
+            windows: windows(specs),
+            processing_time: 0,
+            log: Vec::new(),
+            watermark: Micros::MIN,
+            closed: Vec::new(),
+        }
     }
 
     /// Makes a commit: as many as it takes with so few panes in one.
@@ -114,7 +122,8 @@ impl<'a> Worker<'a> {
                 outcomes[name.parse::<usize>().unwrap()].panes.push(pane);
             }
             self.record();
-            if way.restart == Restart::Always {
+            // The end of a source is no more than its end so far, and the next process begins it anew.
+            if way.restart == Restart::Always && to < Micros::MAX {
                 self.restart();
             }
             if !more || way.hurries {
@@ -131,6 +140,7 @@ impl<'a> Worker<'a> {
         let record = self.windows.record();
         assert!(record.watermark >= self.watermark, "the watermark that is kept goes back");
         self.watermark = record.watermark;
+        self.closed = record.closed;
         if !record.bytes.is_empty() {
             self.log.push((record.number, record.bytes));
             self.log.retain(|(number, _)| *number >= record.first_needed);
@@ -144,6 +154,9 @@ impl<'a> Worker<'a> {
         for (number, bytes) in &self.log {
             restored.restore(*number, bytes).unwrap();
             left.read(bytes).unwrap();
+        }
+        for (name, closed) in &self.closed {
+            restored.restore_closed(name, *closed);
         }
         restored.restore_watermark(self.watermark);
         assert_eq!(restored.open(), self.windows.open());
