@@ -33,7 +33,7 @@ fn a_file_with_more_windows_than_may_be_open_fails_and_is_finished_with_a_higher
 #[test]
 fn an_aggregate_with_open_windows_may_not_become_another() {
     let mut pipeline = orders::pipeline(&[PER_MINUTE], some_orders().lines()).set("batch.max_events=500");
-    pipeline.environment = vec![(failpoint::VARIABLE.into(), format!("{}=2", failpoint::ENTRY_DONE))];
+    pipeline.environment = vec![(failpoint::VARIABLE.into(), format!("{}=2", failpoint::LEDGER_COMMITTED))];
     assert!(pipeline.run().was_killed());
     pipeline.environment.clear();
     let file = std::fs::read_to_string(pipeline.file()).unwrap();
@@ -57,7 +57,7 @@ fn an_aggregate_with_open_windows_may_not_become_another() {
 #[test]
 fn open_windows_are_left_when_that_is_asked_for() {
     let mut pipeline = orders::pipeline(&[PER_MINUTE], some_orders().lines()).set("batch.max_events=500");
-    pipeline.environment = vec![(failpoint::VARIABLE.into(), format!("{}=2", failpoint::ENTRY_DONE))];
+    pipeline.environment = vec![(failpoint::VARIABLE.into(), format!("{}=2", failpoint::LEDGER_COMMITTED))];
     assert!(pipeline.run().was_killed());
     pipeline.environment.clear();
     let file = std::fs::read_to_string(pipeline.file()).unwrap();

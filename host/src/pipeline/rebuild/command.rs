@@ -67,10 +67,13 @@ pub async fn rebuild(
         live => live,
     };
     let Prepared { plan, new_tables, .. } = begin(config, &live)?.0;
-    let taking = taking(config, &ledger, &wanted.aggregate)?;
+    let mut taking = taking(config, &ledger, &wanted.aggregate)?;
     // Before anything is written.
     if let Some(planned) = plan.aggregate(&wanted.aggregate) {
         let lateness = planned.aggregate.spec.allowed_lateness;
+        // Of a source with an end there may be no watermark, and windows are closed all the same.
+        let closed = ledger.closed(&wanted.aggregate)?.map(|closed| closed.saturating_add(lateness));
+        taking.watermark = taking.watermark.max(closed);
         range::refuse_open(&wanted.aggregate, Span::from(&wanted), lateness, taking)?;
     }
     let plan = Arc::new(plan);

@@ -57,7 +57,7 @@ fn more_windows_than_may_be_held_are_refused_before_anything_is_written() {
 fn a_range_whose_windows_a_killed_run_has_left_open_is_refused_until_it_is_finished() {
     let orders = Orders { count: 2_000, skus: 10, within: 20 * 60_000_000, shuffled: 60_000_000 };
     let mut pipeline = orders::pipeline(&[PER_MINUTE], orders.lines()).set("batch.max_events=500");
-    pipeline.environment = vec![(failpoint::VARIABLE.into(), format!("{}=3", failpoint::ENTRY_DONE))];
+    pipeline.environment = vec![(failpoint::VARIABLE.into(), format!("{}=3", failpoint::LEDGER_COMMITTED))];
     assert!(pipeline.run().was_killed());
     pipeline.environment.clear();
     let parts = ["windows of per_minute are open", "latest end", "end of its source first"];
