@@ -18,6 +18,8 @@ CREATE TABLE IF NOT EXISTS aggregates (name TEXT PRIMARY KEY NOT NULL, shape TEX
 const WATERMARK: &str = "watermark";
 const EPOCH: &str = "epoch";
 const REBUILD_EPOCH: &str = "rebuild_epoch";
+/// What the names of counters begin with that say up to which time windows of an aggregate are closed.
+const CLOSED: &str = "closed:";
 
 /// Writes what changed, in the transaction of its commit.
 pub(super) fn write(connection: &Connection, record: &Record) -> Result<(), LedgerError> {
@@ -38,7 +40,7 @@ pub(super) fn write(connection: &Connection, record: &Record) -> Result<(), Ledg
 
 /// Under this name is kept up to which time windows of an aggregate are closed.
 fn closed_of(aggregate: &str) -> String {
-    format!("closed:{aggregate}")
+    format!("{CLOSED}{aggregate}")
 }
 
 fn get(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> {
@@ -49,6 +51,14 @@ fn get(connection: &Connection, name: &str) -> Result<Option<i64>, LedgerError> 
 /// How far the watermark was at the last commit; none if there was none.
 pub(super) fn watermark(connection: &Connection) -> Result<Option<Micros>, LedgerError> {
     get(connection, WATERMARK)
+}
+
+/// Up to which time windows of each aggregate are closed.
+pub(super) fn closed(connection: &Connection) -> Result<BTreeMap<String, Micros>, LedgerError> {
+    let mut statement = connection
+        .prepare("SELECT substr(name, length(?1) + 1), value FROM counters WHERE substr(name, 1, length(?1)) = ?1")?;
+    let closed = statement.query_map([CLOSED], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(closed.collect::<Result<_, _>>()?)
 }
 
 fn set(connection: &Connection, name: &str, value: i64) -> Result<(), LedgerError> {
@@ -64,8 +74,13 @@ impl Ledger {
 
     /// Up to which time windows of an aggregate are closed.
     pub fn closed(&self, aggregate: &str) -> Result<Option<Micros>, LedgerError> {
-        let mut statement = self.connection.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
-        Ok(statement.query_row([closed_of(aggregate)], |row| row.get(0)).optional()?)
+        get(&self.connection, &closed_of(aggregate))
+    }
+
+    /// Closes windows of an aggregate up to a time, where none are open: what comes for them is late.
+    pub fn close_windows(&mut self, aggregate: &str, up_to: Micros) -> Result<(), LedgerError> {
+        let closed = self.closed(aggregate)?.unwrap_or(Micros::MIN);
+        set(&self.connection, &closed_of(aggregate), closed.max(up_to))
     }
 
     /// The run epoch of what is counted: when it began. `now` for a ledger that has none.

@@ -209,6 +209,11 @@ impl Windows {
         Ok(())
     }
 
+    /// Up to which time windows of an aggregate are closed, if they are not open.
+    pub fn closed(&self, aggregate: &str) -> Option<Micros> {
+        self.aggregates.get(aggregate).map(Aggregator::closed)
+    }
+
     /// Up to which time windows of an aggregate were closed.
     pub fn restore_closed(&mut self, aggregate: &str, closed: Micros) {
         if let Some(aggregator) = self.aggregates.get_mut(aggregate) {

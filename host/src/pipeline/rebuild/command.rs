@@ -5,6 +5,7 @@ use super::report::RebuildReport;
 use super::{Measured, Rebuild, Wanted, range};
 use crate::config::Config;
 use crate::ledger::inbox::Inbox;
+use crate::ledger::look::closed;
 use crate::ledger::{Ledger, LedgerError};
 use crate::pipeline::dedup::Dedup;
 use crate::pipeline::deliver::Delivery;
@@ -14,7 +15,7 @@ use crate::pipeline::reload::begin;
 use crate::pipeline::requests::ask::{Answered, another_answer, ask};
 use crate::pipeline::requests::{Answer, Request};
 use crate::pipeline::retry::{Patience, retrying};
-use crate::pipeline::windows::damaged;
+use crate::pipeline::windows::{Aggregate, damaged};
 use crate::telemetry::status::Board;
 use crate::time::Clock;
 use crate::warehouse;
@@ -67,15 +68,10 @@ pub async fn rebuild(
         live => live,
     };
     let Prepared { plan, new_tables, .. } = begin(config, &live)?.0;
-    let mut taking = taking(config, &ledger, &wanted.aggregate)?;
+    let aggregate = &plan.aggregate(&wanted.aggregate).expect("what is in the pipeline file is planned").aggregate;
+    let taking = taking(config, &ledger, aggregate)?;
     // Before anything is written.
-    if let Some(planned) = plan.aggregate(&wanted.aggregate) {
-        let lateness = planned.aggregate.spec.allowed_lateness;
-        // Of a source with an end there may be no watermark, and windows are closed all the same.
-        let closed = ledger.closed(&wanted.aggregate)?.map(|closed| closed.saturating_add(lateness));
-        taking.watermark = taking.watermark.max(closed);
-        range::refuse_open(&wanted.aggregate, Span::from(&wanted), lateness, taking)?;
-    }
+    range::refuse_open(&wanted.aggregate, Span::from(&wanted), aggregate.spec.allowed_lateness, taking)?;
     let plan = Arc::new(plan);
     let delivery = Delivery::new(ledger, Arc::clone(&warehouse), Arc::clone(&plan), patience, metrics.clone());
     if !wanted.dry_run {
@@ -96,17 +92,18 @@ pub async fn rebuild(
         clock,
         goes_on: &|| true,
     };
-    let report = rebuild.run(&wanted, || Ok(taking)).await?;
+    let report = rebuild.run(&wanted, |_| taking).await?;
     Ok(report.expect("nobody asks it to end"))
 }
 
 /// What may take events while no worker runs.
-fn taking(config: &Config, ledger: &Ledger, aggregate: &str) -> Result<Taking, LedgerError> {
+fn taking(config: &Config, ledger: &Ledger, aggregate: &Aggregate) -> Result<Taking, LedgerError> {
     let mut left = LeftOpen::default();
     ledger.window_records(|_, record| left.read(record).map_err(damaged))?;
+    let closed = closed(ledger.watermark()?, ledger.closed(&aggregate.name)?, aggregate.spec.allowed_lateness);
     // Of a subscription the next worker opens more.
-    let open = config.source.is_bounded().then(|| left.of(aggregate));
-    Ok(Taking { watermark: ledger.watermark()?, open })
+    let open = config.source.is_bounded().then(|| left.of(&aggregate.name));
+    Ok(Taking { closed, open })
 }
 
 /// Asks the worker that holds the ledger, and each that comes after it, until one has done it or the ledger is ours.

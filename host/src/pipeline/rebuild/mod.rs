@@ -19,6 +19,7 @@ use super::dedup::Dedup;
 use super::deliver::{DeliverError, Delivery};
 use super::plan::{AggregatePlan, Plan};
 use super::retry::retrying;
+use super::windows::Aggregate;
 use crate::config::Config;
 use crate::ledger::{Ledger, LedgerError};
 use crate::time::{Clock, Micros};
@@ -132,7 +133,7 @@ impl Rebuild<'_> {
     pub async fn run(
         &self,
         wanted: &Wanted,
-        taking: impl FnOnce() -> Result<Taking, RebuildError>,
+        taking: impl FnOnce(&Aggregate) -> Taking,
     ) -> Result<Option<RebuildReport>, RebuildError> {
         let began = Instant::now();
         self.measured.refuse_unknown(&wanted.aggregate)?;
@@ -141,14 +142,16 @@ impl Rebuild<'_> {
             return Err(RebuildError::Refused(format!("aggregate {} is not measured now", wanted.aggregate)));
         };
         let range = range::of(wanted)?;
-        {
+        let taking = {
             let _alone = self.dedup.committing().await;
-            range::refuse_open(&wanted.aggregate, range, measured.spec.allowed_lateness, taking()?)?;
+            let taking = taking(measured);
+            range::refuse_open(&wanted.aggregate, range, measured.spec.allowed_lateness, taking)?;
             // What windows have counted is in silver before it is read.
             if !wanted.dry_run {
                 self.delivery.deliver_all().await?;
             }
-        }
+            taking
+        };
         let (aggregate, dry_run) = (wanted.aggregate.as_str(), wanted.dry_run);
         tracing::info!(aggregate, dry_run, "rebuilding from silver");
         let reader = Reader::new(self.measured, measured, range)?;
@@ -166,7 +169,13 @@ impl Rebuild<'_> {
         let mut report = RebuildReport::new(wanted, rows, &decided);
         if !wanted.dry_run && !decided.panes.is_empty() {
             let least = now.max(newest.saturating_add(1));
-            let call = move |ledger: &mut Ledger| ledger.rebuild_epoch(least);
+            // What is written is all there is: what a later run brings for these windows is late.
+            let close = decided.panes.iter().map(|pane| pane.window.end).max().filter(|_| taking.leaves_open(range));
+            let name = Arc::clone(&measured.name);
+            let call = move |ledger: &mut Ledger| {
+                close.map_or(Ok(()), |up_to| ledger.close_windows(&name, up_to))?;
+                ledger.rebuild_epoch(least)
+            };
             let epoch = self.delivery.ledger.retrying(&self.delivery.patience, call).await?;
             if !self.write(measured, &decided.panes, epoch).await? {
                 return Ok(None);

@@ -5,7 +5,8 @@ use super::report::ReplayReport;
 use super::{Means, Quarantine, Replay, Wanted, Writing};
 use crate::config::Config;
 use crate::ledger::inbox::Inbox;
-use crate::ledger::{Ledger, LedgerError, look};
+use crate::ledger::look::{self, Seen};
+use crate::ledger::{Ledger, LedgerError};
 use crate::pipeline::dedup::Dedup;
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::error::RunError;
@@ -86,11 +87,11 @@ pub struct Rehearsal {
     pub late: BTreeMap<Arc<str>, Late>,
 }
 
-/// Judges the rows and writes nothing: what would become of them now, and what of it would be late for the watermark that the
-/// ledger has.
+/// Judges the rows and writes nothing: what would become of them now, and what of it would be late, as far as the ledger
+/// tells.
 pub async fn rehearse(config: &Config, wanted: Wanted, clock: &Arc<dyn Clock>) -> Result<Rehearsal, RunError> {
     let mut replay = Replay::open(Quarantine::of(config), wanted, true).await?;
-    replay.forecast = watermark(config)?.map(Forecast::new);
+    replay.forecast = seen(config)?.map(Forecast::new);
     let board = Board::new([config.name.as_str()], clock);
     let (evaluators, context) = judges(config, begin(config, &inspect(config))?.0, &board.pipelines()[0].0)?;
     let means = Means { evaluators: &evaluators, context, clock: clock.as_ref(), writing: None };
@@ -105,18 +106,19 @@ pub async fn foresee(
     wanted: Wanted,
     clock: &Arc<dyn Clock>,
 ) -> Result<BTreeMap<Arc<str>, Late>, RunError> {
-    match watermark(config)? {
+    match seen(config)? {
         Some(_) => Ok(rehearse(config, wanted, clock).await?.late),
         None => Ok(BTreeMap::new()),
     }
 }
 
-/// The watermark that events are compared with, if anything is measured over windows.
-fn watermark(config: &Config) -> Result<Option<Micros>, LedgerError> {
+/// How far event time is, if anything is measured over windows and any is closed.
+fn seen(config: &Config) -> Result<Option<Seen>, LedgerError> {
     if config.aggregates.is_empty() {
         return Ok(None);
     }
-    Ok(look::watermark(&config.ledger)?.filter(|watermark| *watermark > Micros::MIN))
+    let seen = look::event_time(&config.ledger)?;
+    Ok((seen.watermark > Some(Micros::MIN) || !seen.closed.is_empty()).then_some(seen))
 }
 
 fn judges(config: &Config, prepared: Prepared, metrics: &Metrics) -> Result<(Evaluators, Context), RunError> {

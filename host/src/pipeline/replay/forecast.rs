@@ -1,6 +1,7 @@
 //! What a replay will find closed: events whose windows take no more. They come to silver and to the late table, and not into
 //! the aggregate, until it is rebuilt.
 
+use crate::ledger::look::Seen;
 use crate::pipeline::plan::Plan;
 use crate::pipeline::windows::{Aggregate, Contribution};
 use crate::time::{MIN_MICROS, Micros};
@@ -8,10 +9,10 @@ use crate::window::{Span, Windowing};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Counts late events by a watermark.
+/// Counts late events by how far event time is.
 #[derive(Debug, Clone)]
 pub struct Forecast {
-    watermark: Micros,
+    seen: Seen,
     late: BTreeMap<Arc<str>, Late>,
 }
 
@@ -25,9 +26,9 @@ pub struct Late {
 }
 
 impl Forecast {
-    /// By this watermark.
-    pub const fn new(watermark: Micros) -> Self {
-        Self { watermark, late: BTreeMap::new() }
+    /// By what a ledger says.
+    pub const fn new(seen: Seen) -> Self {
+        Self { seen, late: BTreeMap::new() }
     }
 
     /// Notes what accepted events would add to aggregates.
@@ -45,7 +46,7 @@ impl Forecast {
     /// A range that has the windows which an event misses. Of a session only its own events tell what it will be: this is what the
     /// event by itself would make, with what may touch it.
     fn missed(&self, aggregate: &Aggregate, event_time: Micros) -> Option<Span> {
-        let closed = self.watermark.saturating_sub(aggregate.spec.allowed_lateness);
+        let closed = self.seen.closed(&aggregate.name, aggregate.spec.allowed_lateness)?;
         let missed = aggregate.spec.windowing.windows(event_time).filter(|window| window.end <= closed);
         let range = missed.reduce(Span::joined)?;
         Some(match aggregate.spec.windowing {

@@ -12,7 +12,7 @@ use crate::pipeline::evaluate::{Context, Evaluators};
 use crate::pipeline::rebuild::range::Taking;
 use crate::pipeline::rebuild::{Measured, Rebuild, RebuildError};
 use crate::pipeline::replay::{Means, Quarantine, Replay, ReplayError, Writing};
-use crate::pipeline::windows::EventTime;
+use crate::pipeline::windows::{Aggregate, EventTime};
 use crate::pipeline::{rebuild, replay};
 use crate::stop::Stop;
 use crate::time::Clock;
@@ -226,10 +226,11 @@ impl Server {
             clock: &self.clock,
             goes_on: &|| !ending.requested() && taken.is_waited_for(),
         };
-        let state = || {
+        let state = |aggregate: &Aggregate| {
+            let event_time = self.event_time.as_ref();
+            let closed = event_time.and_then(|event_time| event_time.closed(&aggregate.name, &aggregate.spec));
             // A worker may open whatever window is not closed for good.
-            let watermark = self.event_time.as_ref().map(EventTime::watermark);
-            Ok(Taking { watermark, open: None })
+            Taking { closed, open: None }
         };
         let report = if (rebuild.goes_on)() { rebuild.run(wanted, state).await? } else { None };
         if report.is_none() {

@@ -14,9 +14,10 @@ pub(in crate::pipeline) use restore::damaged;
 use super::plan::WindowsPlan;
 use crate::event::Event;
 use crate::ledger::Part;
+use crate::ledger::look::closed;
 use crate::telemetry::window_counts::WindowCounts;
 use crate::time::{Clock, Micros};
-use crate::window::{Element, Record, Windows};
+use crate::window::{Element, Record, Spec, Windows};
 use rows::Stamp;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -136,6 +137,12 @@ impl EventTime {
     /// How far the watermark is.
     pub fn watermark(&self) -> Micros {
         self.locked().windows.watermark()
+    }
+
+    /// Windows of an aggregate that end at this time or before it take nothing any more. None if none is known to be closed.
+    pub fn closed(&self, aggregate: &str, spec: &Spec) -> Option<Micros> {
+        let windows = &self.locked().windows;
+        closed(Some(windows.watermark()), windows.closed(aggregate), spec.allowed_lateness)
     }
 
     /// How many windows of each aggregate are open.

@@ -47,9 +47,7 @@ fn a_worker_refuses_a_range_whose_windows_may_still_take_events() {
     let before = tables::rows(&pipeline.database(), "per_minute");
     for arguments in [&["--json"][..], &["--dry-run"][..]] {
         let asked = pipeline.rebuild("per_minute", &minutes(0, 25), arguments).expect(2);
-        for part in
-            ["may still take events", "is 2024-05-01T14:24:01", "at 2024-05-01T14:28:01", "4 m (allowed_lateness)"]
-        {
+        for part in ["may still take events", "is 2024-05-01T14:24:01", "4 m (allowed_lateness)"] {
             assert!(asked.stderr.contains(part), "{part}: {}", asked.stderr);
         }
     }

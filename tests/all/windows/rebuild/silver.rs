@@ -118,14 +118,35 @@ fn a_dry_run_counts_and_writes_nothing() {
     assert_eq!(counts(&rebuilt(&pipeline, "per_minute", &minutes(0, 10))), counts(&dry));
 }
 
-/// What is read behind it is of a later epoch.
 #[test]
-fn a_run_over_more_of_the_file_leaves_what_was_rebuilt() {
+fn a_run_over_more_of_the_file_goes_on_behind_what_was_rebuilt() {
     let pipeline = lacking();
-    let epoch = rebuilt(&pipeline, "per_minute", &minutes(0, 10))["epoch"].as_i64().unwrap();
-    let more = order("M0", "A", 2_400, 2_400) + &order("M1", "B", 2_460, 2_460);
+    rebuilt(&pipeline, "per_minute", &minutes(0, 40));
+    let more = order("M0", "A", 2_400, 2_400) + &order("M1", "B", 2_460, 2_460) + &order("M2", "B", 90, 2_461);
     pipeline.write_input(with_late_orders() + &more);
-    assert_eq!(pipeline.run().expect(0).json()["events"], 2);
-    assert_eq!(number(&pipeline, "SELECT max(epoch) AS n FROM per_minute"), epoch);
+    assert_eq!(pipeline.run().expect(0).json()["events"], 3);
+    assert_eq!(tables::count(&pipeline.database(), "late_orders"), 4, "the last is late again");
+    assert_eq!(number(&pipeline, "SELECT sum(orders) AS n FROM per_minute_latest"), 26);
+    rebuilt(&pipeline, "per_minute", &minutes(0, 60));
     expect_per_minute(&pipeline);
+}
+
+/// Else a later run would count what comes for them alone, and that would be all there is.
+#[test]
+fn windows_that_no_run_has_closed_are_closed_by_being_rebuilt() {
+    let pipeline = lacking();
+    let mut file = std::fs::read_to_string(pipeline.file()).unwrap();
+    file.push_str(&PER_MINUTE.replace("per_minute", "by_minute").replace("4 m", "2 h"));
+    std::fs::write(pipeline.file(), file).unwrap();
+    rebuilt(&pipeline, "by_minute", &minutes(0, 100_000));
+    let more = order("M0", "A", 1_710, 1_811) + &order("M1", "B", 2_460, 2_461);
+    pipeline.write_input(with_late_orders() + &more);
+    pipeline.run().expect(0);
+    let late = "SELECT count(*) AS n FROM late_orders WHERE aggregate = 'by_minute' AND message_id = 'M0'";
+    assert_eq!(number(&pipeline, late), 1);
+    assert_eq!(number(&pipeline, "SELECT sum(orders) AS n FROM by_minute_latest"), 24 + 1, "what is not over goes on");
+    rebuilt(&pipeline, "by_minute", &minutes(0, 60));
+    let (by_sql, by_windows) =
+        (super::PER_MINUTE_BY_SQL, super::PER_MINUTE_BY_WINDOWS.replace("per_minute", "by_minute"));
+    expect_same(&pipeline, by_sql, &by_windows);
 }
