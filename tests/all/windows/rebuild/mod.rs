@@ -21,8 +21,9 @@ fn minutes(from: i64, to: i64) -> String {
 
 /// Orders in time, one that moves the watermark to the 28th minute, and three that are late by then.
 fn with_late_orders() -> String {
-    let mut lines: String =
-        (0..20).map(|number| order(&format!("E{number}"), ["A", "B"][number % 2], number as i64 * 20, 410)).collect();
+    let mut lines: String = (0..20)
+        .map(|number| order(&format!("E{number}"), if number % 2 == 0 { "A" } else { "B" }, number * 20, 410))
+        .collect();
     lines.push_str(&order("F", "A", 1_700, 1_800));
     for (number, (sku, at)) in [("A", 65), ("B", 70), ("C", 200)].into_iter().enumerate() {
         lines.push_str(&order(&format!("L{number}"), sku, at, 1_801));
