@@ -157,8 +157,9 @@ fn a_row_that_silver_refuses_stays_in_quarantine_once() {
 
 #[test]
 fn a_ledger_of_a_former_format_is_upgraded_in_place() {
-    for (former, lacks) in
-        [("1", vec!["resolutions", "key_buckets", "key_pages"]), ("2", vec!["key_buckets", "key_pages"])]
+    let windows = ["window_records", "aggregates"];
+    let keys = [&["key_buckets", "key_pages"][..], &windows].concat();
+    for (former, lacks) in [("1", [&["resolutions"][..], &keys].concat()), ("2", keys.clone()), ("3", windows.to_vec())]
     {
         let pipeline = routable(2);
         let ledger = Connection::open(pipeline.ledger().join("ledger.db")).unwrap();
@@ -168,6 +169,6 @@ fn a_ledger_of_a_former_format_is_upgraded_in_place() {
         }
         assert_eq!(replay(&pipeline, &["--all"])["accepted"], 2);
         let format = "SELECT value FROM meta WHERE key = 'format'";
-        assert_eq!(ledger.query_row(format, [], |row| row.get::<_, String>(0)).unwrap(), "3");
+        assert_eq!(ledger.query_row(format, [], |row| row.get::<_, String>(0)).unwrap(), "4");
     }
 }

@@ -257,6 +257,8 @@ impl Replay {
     ) -> Result<Tally, ReplayError> {
         // Nobody else commits from here on, until this is committed.
         let committing_alone = dedup.committing().await;
+        // When they are replayed they are received.
+        let at = judged.events.first().map_or_else(|| clock.now(), |event| event.received_time);
         let settled = dedup.settle_again(judged, delivery).await?;
         let Settled { parts, originals, mut tally, mut seen, duplicates, contributions, events, plan, .. } = settled;
         let rejected: BTreeSet<u32> = parts
@@ -279,7 +281,7 @@ impl Replay {
             return Ok(tally);
         }
         let (table, pipeline) = (self.name.clone(), self.pipeline.clone());
-        let resolution = Resolution { table, pipeline, at: clock.now(), by: self.by.clone(), rows };
+        let resolution = Resolution { table, pipeline, at, by: self.by.clone(), rows };
         let mut written: Vec<Part> = parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
         if let (Some(event_time), Some(windows)) = (event_time, &plan.windows) {
             // The watermark knows nothing of what is replayed. What it has passed fires with the next commit of the run.
