@@ -10,7 +10,7 @@ use super::error::RunError;
 use super::evaluate::{EvaluateError, Evaluated};
 use super::plan::Plan;
 use super::watermark::WatermarkSource;
-use super::windows::{Contribution, EventTime, Step, Watermark};
+use super::windows::{Contribution, EventTime, Step};
 use crate::event::Event;
 use crate::failpoint;
 use crate::ledger::{Additions, Frames, Ledger, Part, Seq};
@@ -116,7 +116,7 @@ impl Committer {
         room.send(Commit { seq, tally, leases });
         let micros = u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX);
         tracing::debug!(target: "preflight::batch", seq, events = read, revision, micros, "committed");
-        if more { self.windows(&plan, Watermark::Stays, alone).await } else { Ok(true) }
+        if more { self.windows(&plan, Micros::MIN, alone).await } else { Ok(true) }
     }
 
     /// Commits what time alone makes due, if anything is, or if the watermark has moved.
@@ -125,7 +125,6 @@ impl Committer {
         let current = event_time.watermark();
         let watermark = self.estimate(event_time, source);
         let moved = watermark.saturating_sub(current) >= MOVED;
-        let watermark = Watermark::MovesTo(watermark);
         if !moved && !event_time.is_due(watermark, self.clock.as_ref()) {
             return Ok(true);
         }
@@ -139,24 +138,20 @@ impl Committer {
             return Ok(true);
         }
         let alone = Arc::new(self.dedup.committing().await);
-        self.windows(plan, Watermark::MovesTo(Micros::MAX), alone).await
+        self.windows(plan, Micros::MAX, alone).await
     }
 
-    /// Commits until nothing is due.
+    /// Commits until nothing is due. The watermark moves on, if this is further.
     async fn windows(
         &self,
         plan: &Arc<Plan>,
-        watermark: Watermark,
+        watermark: Micros,
         alone: Arc<OwnedMutexGuard<()>>,
     ) -> Result<Delivering, RunError> {
         let Some((event_time, _)) = &self.event_time else { return Ok(true) };
         loop {
             let Ok(room) = self.commits.clone().reserve_owned().await else { return Ok(false) };
-            let to = match watermark {
-                Watermark::Stays => event_time.watermark(),
-                Watermark::MovesTo(to) => to,
-            };
-            let step = Self::step(event_time, plan, Vec::new(), Arc::default(), to, &self.clock).await?;
+            let step = Self::step(event_time, plan, Vec::new(), Arc::default(), watermark, &self.clock).await?;
             let (mut parts, mut seen, mut tally) = (Vec::new(), self.dedup.nothing_seen(), Tally::default());
             let more = Self::take(step, &mut parts, &mut seen, &mut tally);
             let originals = Frames::default();
@@ -190,10 +185,7 @@ impl Committer {
     ) -> Result<Option<Step>, RunError> {
         let (event_time, plan, clock) = (event_time.clone(), Arc::clone(plan), Arc::clone(clock));
         let stepping = tokio::task::spawn_blocking(move || {
-            let step = |windows| {
-                let watermark = Watermark::MovesTo(watermark);
-                event_time.step(windows, &contributions, &events, watermark, clock.as_ref())
-            };
+            let step = |windows| event_time.step(windows, &contributions, &events, watermark, clock.as_ref());
             plan.windows.as_ref().map(step).transpose()
         });
         let step = stepping.await.map_err(|error| RunError::Thread(std::io::Error::other(error)))?;
@@ -254,7 +246,7 @@ impl Committer {
             // Where it is held it would stay for ever: what waits here is part of what holds it.
             let unheld = lock(source).unheld(event_time.watermark());
             let alone = Arc::new(self.dedup.committing().await);
-            if !self.windows(plan, Watermark::MovesTo(unheld), alone).await? {
+            if !self.windows(plan, unheld, alone).await? {
                 return Ok(false);
             }
             if !event_time.is_full() {

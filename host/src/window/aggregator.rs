@@ -101,11 +101,6 @@ impl Aggregator {
         self.kept_from = processing_time;
     }
 
-    /// What it is.
-    pub const fn spec(&self) -> &Spec {
-        &self.spec
-    }
-
     /// How many windows are open.
     pub const fn open(&self) -> u64 {
         self.open

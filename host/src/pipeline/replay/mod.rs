@@ -16,13 +16,13 @@ use super::deliver::{DeliverError, Delivery};
 use super::evaluate::{Context, EvaluateError, Evaluated, Evaluators};
 use super::facts::Admitted;
 use super::plan::Plan;
-use super::windows::{Ahead, EventTime, Watermark};
+use super::windows::{Ahead, EventTime};
 use crate::config::{BatchConfig, Config, WarehouseConfig};
 use crate::event::Event;
 use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Original, Part};
 use crate::telemetry::tally::Tally;
-use crate::time::Clock;
+use crate::time::{Clock, Micros};
 use crate::warehouse::events::StoredEvents;
 use crate::warehouse::events::{EventsError, Filter, NotReplayable, Page, Resolution, Resolved, RowId, StoredEvent};
 use crate::warehouse::{self, Tier, WarehouseError};
@@ -285,7 +285,7 @@ impl Replay {
         let mut written: Vec<Part> = parts.into_iter().filter(|part| part.tier == Tier::Silver).collect();
         if let (Some(event_time), Some(windows)) = (event_time, &plan.windows) {
             // The watermark knows nothing of what is replayed. What it has passed fires with the next commit of the run.
-            let step = event_time.step(windows, &contributions, &events, Watermark::Stays, clock)?;
+            let step = event_time.step(windows, &contributions, &events, Micros::MIN, clock)?;
             written.extend(step.parts);
             seen.windows = Some(step.record);
             tally.windows.add(&step.counts);

@@ -49,15 +49,6 @@ struct State {
 #[error("a commit before this one failed: the next run goes on with what the ledger has")]
 pub struct Ahead;
 
-/// What a commit does with the watermark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Watermark {
-    /// It stays.
-    Stays,
-    /// It moves on, if this is further.
-    MovesTo(Micros),
-}
-
 /// What a commit adds for event time.
 #[derive(Debug)]
 pub struct Step {
@@ -72,14 +63,14 @@ pub struct Step {
 }
 
 impl EventTime {
-    /// Adds events to the windows they are in; then the watermark moves, then what is due fires. Elements see the watermark
-    /// as it was committed before.
+    /// Adds events to the windows they are in; then the watermark moves on, if this is further, then what is due fires. Elements see
+    /// the watermark as it was committed before.
     pub fn step(
         &self,
         plan: &WindowsPlan,
         contributions: &[Contribution],
         events: &[Event],
-        watermark: Watermark,
+        watermark: Micros,
         clock: &dyn Clock,
     ) -> Result<Step, Ahead> {
         let mut state = self.locked();
@@ -101,10 +92,7 @@ impl EventTime {
                 late.add(planned, contribution, &events[contribution.event as usize], &missed, &stamp);
             }
         }
-        let to = match watermark {
-            Watermark::Stays => windows.watermark(),
-            Watermark::MovesTo(to) => to,
-        };
+        let to = watermark.max(windows.watermark());
         if to == Micros::MAX {
             windows.keep_from(processing_time);
         }
@@ -125,13 +113,8 @@ impl EventTime {
     }
 
     /// Whether a commit at this time would fire or drop windows.
-    pub fn is_due(&self, watermark: Watermark, clock: &dyn Clock) -> bool {
-        let windows = &self.locked().windows;
-        let to = match watermark {
-            Watermark::Stays => windows.watermark(),
-            Watermark::MovesTo(to) => to,
-        };
-        windows.is_due(to, clock.now())
+    pub fn is_due(&self, watermark: Micros, clock: &dyn Clock) -> bool {
+        self.locked().windows.is_due(watermark, clock.now())
     }
 
     /// How far the watermark is.

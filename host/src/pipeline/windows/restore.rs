@@ -98,16 +98,17 @@ fn of(plan: &WindowsPlan) -> Windows {
 
 /// Refuses an aggregate with open windows that is another by now, or gone.
 fn refuse_changed(wanted: &BTreeMap<String, String>, ledger: &Ledger) -> Result<(), RestoreError> {
+    let mut changed = ledger.shapes()?;
+    changed.retain(|name, shape| wanted.get(name) != Some(shape));
+    if changed.is_empty() {
+        return Ok(());
+    }
     let mut left = LeftOpen::default();
     ledger.window_records(|_, record| left.read(record).map_err(damaged))?;
-    for (name, shape) in ledger.shapes()? {
-        let what = match wanted.get(&name) {
-            Some(wanted) if *wanted == shape => continue,
-            Some(_) => "it is another",
-            None => "it is gone",
-        };
+    for name in changed.into_keys() {
         let open = left.of(&name);
         if open > 0 {
+            let what = if wanted.contains_key(&name) { "it is another" } else { "it is gone" };
             let ledger = ledger.directory().display().to_string();
             return Err(RestoreError::Changed { name, open, ledger, what });
         }
