@@ -107,7 +107,7 @@ impl Committer {
             self.delivery.metrics.out_of_orderness(first.map(behind));
             lock(source)
                 .committed(events.iter().filter(|event| event.refused.is_none()).map(|event| event.publish_time));
-            let watermark = self.estimate(event_time, source);
+            let watermark = lock(source).estimate(event_time.watermark()).watermark;
             let step = Self::step(event_time, &plan, contributions, events, watermark, &self.clock).await?;
             more = Self::take(step, &mut parts, &mut seen, &mut tally);
         }

@@ -3,15 +3,18 @@
 //! Invariants: windows of a key that merge do not overlap. A window has one event timer, its end or, once that is passed, its
 //! expiry; and a processing timer where something waits for one. What it says does not depend on how often it was asked.
 
+use super::open::{Id, Open, Place};
 use super::pane::{Pane, Timing};
 use super::span::Span;
 use super::spec::{LateTrigger, Spec};
 use super::state::Window;
 use crate::row::Value;
 use crate::time::Micros;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// What is asked for by a timer, or was found.
+const OPEN: &str = "a window that is closed has no timers";
 
 /// What time it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +37,6 @@ pub struct Element<'a> {
     pub inputs: &'a [Value],
 }
 
-/// A window of a key. Panes that fire at the same time come out in this order.
-pub type Place = (Arc<[u8]>, Span);
-
 /// What became of a window since it was asked last.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
@@ -44,28 +44,27 @@ pub struct Change<'a> {
     pub key: &'a Arc<[u8]>,
     /// Its span.
     pub span: Span,
-    /// The window; none if it is no longer open.
-    pub window: Option<&'a Window>,
+    /// The window with its number; none if it is no longer open.
+    pub window: Option<(Id, &'a Window)>,
 }
-
-/// The windows of each key, in their order.
-type Keys = BTreeMap<Arc<[u8]>, BTreeMap<Span, Window>>;
 
 /// The open windows of an aggregate.
 #[derive(Debug)]
 pub struct Aggregator {
     spec: Spec,
-    /// The windows of a key, in order.
-    keys: Keys,
-    open: u64,
+    open: Open,
     event_timers: BTreeSet<(Micros, Place)>,
     processing_timers: BTreeSet<(Micros, Place)>,
     /// Windows that fire with the commit.
     late: BTreeSet<Place>,
-    /// Windows that were changed or dropped since the last commit.
-    changed: Vec<Place>,
+    /// Windows that were changed since the last record; some may be closed again, and their number be that of another.
+    changed: Vec<Id>,
+    /// Windows of earlier records that were closed since the last.
+    dropped: Vec<Place>,
     /// Windows that end at this time or before it are closed, if they are not open. It is the latest end of one that was dropped.
     closed: Micros,
+    /// The same, as it was asked last.
+    told_closed: Micros,
     /// Windows that expire behind this time are not dropped: that of the present, at the end of a source that may grow.
     kept_from: Micros,
 }
@@ -75,13 +74,14 @@ impl Aggregator {
     pub fn new(spec: Spec) -> Self {
         Self {
             spec,
-            keys: BTreeMap::new(),
-            open: 0,
+            open: Open::default(),
             event_timers: BTreeSet::new(),
             processing_timers: BTreeSet::new(),
             late: BTreeSet::new(),
             changed: Vec::new(),
+            dropped: Vec::new(),
             closed: Micros::MIN,
+            told_closed: Micros::MIN,
             kept_from: Micros::MAX,
         }
     }
@@ -94,6 +94,14 @@ impl Aggregator {
     /// The same as an earlier process had it.
     pub fn restore_closed(&mut self, closed: Micros) {
         self.closed = self.closed.max(closed);
+        self.told_closed = self.closed;
+    }
+
+    /// The same, if it has moved since it was asked last.
+    pub fn take_closed(&mut self) -> Option<Micros> {
+        let moved = self.closed > self.told_closed;
+        self.told_closed = self.closed;
+        moved.then_some(self.closed)
     }
 
     /// Windows that expire behind this time fire with the end of the source, and stay open: it may have more for them later.
@@ -102,8 +110,8 @@ impl Aggregator {
     }
 
     /// How many windows are open.
-    pub const fn open(&self) -> u64 {
-        self.open
+    pub fn open(&self) -> u64 {
+        u64::try_from(self.open.count()).unwrap_or(u64::MAX)
     }
 
     /// Adds an event to its windows. Returns those it is too late for: the watermark is beyond their end and the allowed
@@ -119,26 +127,17 @@ impl Aggregator {
     }
 
     fn add_to(&mut self, span: Span, element: Element<'_>, now: Now) -> bool {
-        let merges = self.spec.windowing.merges();
-        let Some((key, window)) = open_one(&mut self.keys, element.key, span, merges) else {
-            let key =
-                self.keys.get_key_value(element.key).map_or_else(|| Arc::from(element.key), |(key, _)| Arc::clone(key));
-            let joined = self.joined(&key, span);
-            if now.watermark >= self.expiry(joined) || joined.end <= self.closed {
-                return false;
-            }
-            self.open_window(&key, joined, now.watermark >= joined.end);
-            return self.add_to(span, element, now);
-        };
+        let found = self.open.find(element.key, span, self.spec.windowing.merges());
+        let Some(id) = found.or_else(|| self.open_for(span, element.key, now.watermark)) else { return false };
+        let (key, window) = self.open.get_mut(id).expect(OPEN);
         let span = window.span;
         if now.watermark >= span.end.saturating_add(self.spec.allowed_lateness) {
             // It is due to be dropped.
             return false;
         }
         window.add(element.inputs);
-        if !window.changed {
-            window.changed = true;
-            self.changed.push((Arc::clone(key), span));
+        if !std::mem::replace(&mut window.changed, true) {
+            self.changed.push(id);
         }
         let wait = if window.passed {
             match self.spec.trigger.late {
@@ -160,55 +159,56 @@ impl Aggregator {
         true
     }
 
-    /// The window that a span belongs to: itself, or what it and the sessions that it touches become.
-    fn joined(&self, key: &Arc<[u8]>, span: Span) -> Span {
-        self.touched(key, span).fold(span, Span::joined)
-    }
-
-    /// The sessions of a key that a span overlaps. They do not overlap each other, so they are neighbours.
-    fn touched(&self, key: &Arc<[u8]>, span: Span) -> impl Iterator<Item = Span> {
-        let windows = self.keys.get(key).filter(|_| self.spec.windowing.merges());
-        let before = windows.into_iter().flat_map(move |windows| windows.range(..before_end(span)).rev());
-        before.map(|(other, _)| *other).take_while(move |other| other.end > span.start)
-    }
-
-    /// Opens a window, which takes over the sessions that it overlaps.
-    fn open_window(&mut self, key: &Arc<[u8]>, span: Span, passed: bool) {
-        let mut window = Window::new(span, passed, &self.spec);
-        let touched: Vec<Span> = self.touched(key, span).collect();
-        for other in touched.into_iter().rev() {
-            let absorbed = self.close(key, other);
-            window.absorb(absorbed);
+    /// Opens the window that a span belongs to: itself, or what it and the sessions that it touches become. None if that is closed.
+    fn open_for(&mut self, span: Span, key: &[u8], watermark: Micros) -> Option<Id> {
+        let key = self.open.key(key);
+        let merged: Vec<Span> =
+            if self.spec.windowing.merges() { self.open.touched(&key, span).collect() } else { Vec::new() };
+        let joined = merged.iter().copied().fold(span, Span::joined);
+        if watermark >= self.expiry(joined) || joined.end <= self.closed {
+            return None;
         }
-        let place = (Arc::clone(key), span);
+        let passed = watermark >= joined.end;
+        let mut window = Window::new(joined, passed, &self.spec);
+        for other in merged.into_iter().rev() {
+            window.absorb(self.close(&(Arc::clone(&key), other)));
+        }
+        Some(self.open_window(key, window))
+    }
+
+    /// Opens a window, with its timers.
+    fn open_window(&mut self, key: Arc<[u8]>, window: Window) -> Id {
+        let place = (Arc::clone(&key), window.span);
         if let Some(due) = window.due {
             self.processing_timers.insert((due, place.clone()));
         }
-        let timer = if passed { self.expiry(span) } else { span.end };
-        self.event_timers.insert((timer, place));
-        self.open += 1;
-        self.keys.entry(Arc::clone(key)).or_default().insert(span, window);
+        self.event_timers.insert((self.event_timer_of(&window), place));
+        self.open.insert(key, window)
     }
 
     /// Takes a window out, with its timers.
-    fn close(&mut self, key: &Arc<[u8]>, span: Span) -> Window {
-        let windows = self.keys.get_mut(key).expect("a window that is closed is open");
-        let window = windows.remove(&span).expect("a window that is closed is open");
-        if windows.is_empty() {
-            self.keys.remove(key);
-        }
-        let place = (Arc::clone(key), span);
+    fn close(&mut self, place: &Place) -> Window {
+        let window = self.take_out(place);
+        self.event_timers.remove(&(self.event_timer_of(&window), place.clone()));
+        window
+    }
+
+    /// The same, but for its event timer.
+    fn take_out(&mut self, place: &Place) -> Window {
+        let window = self.open.remove(place).expect(OPEN);
         if let Some(due) = window.due {
             self.processing_timers.remove(&(due, place.clone()));
         }
-        let timer = if window.passed { self.expiry(span) } else { span.end };
-        self.late.remove(&place);
-        if !window.changed {
-            self.changed.push(place.clone());
+        self.late.remove(place);
+        if window.said.is_some() {
+            self.dropped.push(place.clone());
         }
-        self.event_timers.remove(&(timer, place));
-        self.open -= 1;
         window
+    }
+
+    /// When the watermark comes to what is next of a window.
+    fn event_timer_of(&self, window: &Window) -> Micros {
+        if window.passed { self.expiry(window.span) } else { window.span.end }
     }
 
     /// When a window takes no more events, by the watermark.
@@ -250,83 +250,77 @@ impl Aggregator {
 
     /// The watermark has come to a window's end, or to its expiry.
     fn event_timer(&mut self, at: Micros, place: &Place, panes: &mut Vec<Pane>) {
-        if !self.window(place).passed {
-            self.window(place).passed = true;
+        let window = self.window(place);
+        if !window.passed {
+            window.passed = true;
             self.fire_window(place, Timing::OnTime, panes);
             self.event_timers.insert((self.expiry(place.1), place.clone()));
             return;
         }
+        let is_fresh = window.fresh > 0;
         debug_assert_eq!(at, self.expiry(place.1), "a passed window has no timer but its expiry");
-        if self.window(place).fresh > 0 {
+        if is_fresh {
             self.fire_window(place, Timing::Late, panes);
         }
         if at > self.kept_from {
             // Without a timer: the process ends, and the next makes one.
             return;
         }
-        self.event_timers.insert((at, place.clone()));
-        self.close(&place.0, place.1);
+        // Its event timer was this one.
+        self.take_out(place);
         self.closed = self.closed.max(place.1.end);
     }
 
     fn fire_window(&mut self, place: &Place, timing: Timing, panes: &mut Vec<Pane>) {
-        if let Some(due) = self.window(place).due {
+        let id = self.open.at(place).expect(OPEN);
+        let (key, window) = self.open.get_mut(id).expect(OPEN);
+        if let Some(due) = window.due {
             self.processing_timers.remove(&(due, place.clone()));
         }
-        let windows = self.keys.get_mut(&place.0).expect("a timer is of an open window");
-        let window = find(windows, place.1);
-        window.fire(&place.0, timing, &self.spec, panes);
-        if !window.changed {
-            window.changed = true;
-            self.changed.push(place.clone());
+        window.fire(key, timing, &self.spec, panes);
+        if !std::mem::replace(&mut window.changed, true) {
+            self.changed.push(id);
         }
     }
 
     fn window(&mut self, place: &Place) -> &mut Window {
-        find(self.keys.get_mut(&place.0).expect("a timer is of an open window"), place.1)
+        let id = self.open.at(place).expect(OPEN);
+        self.open.get_mut(id).expect(OPEN).1
     }
 
-    /// What was changed since it was asked last.
-    pub fn take_changes(&mut self, mut each: impl FnMut(Change<'_>)) {
-        for (key, span) in self.changed.drain(..) {
-            let window = self.keys.get_mut(&key).and_then(|windows| windows.get_mut(&span)).map(|window| {
-                window.changed = false;
-                &*window
-            });
-            each(Change { key: &key, span, window });
+    /// What was changed since it was asked last, for the record of this number: what is closed before what is open.
+    pub fn take_changes(&mut self, record: u64, mut each: impl FnMut(Change<'_>)) {
+        for (key, span) in self.dropped.drain(..) {
+            each(Change { key: &key, span, window: None });
+        }
+        for id in self.changed.drain(..) {
+            let Some((key, window)) = self.open.get_mut(id).filter(|(_, window)| window.changed) else { continue };
+            window.changed = false;
+            window.said = Some(record);
+            each(Change { key, span: window.span, window: Some((id, window)) });
         }
     }
 
-    /// Open windows in order, from this place on.
-    pub fn windows_from(&self, place: Option<&Place>) -> impl Iterator<Item = (&Arc<[u8]>, &Window)> {
-        let keys = match place {
-            Some((key, _)) => self.keys.range::<[u8], _>((Bound::Included(key.as_ref()), Bound::Unbounded)),
-            None => self.keys.range::<[u8], _>((Bound::Unbounded, Bound::Unbounded)),
-        };
-        keys.flat_map(|(key, windows)| windows.values().map(move |window| (key, window)))
-            .skip_while(move |(key, window)| place.is_some_and(|from| (*key, window.span) < (&from.0, from.1)))
+    /// A window that was said last in the record of this number, if it is still open.
+    pub fn said(&mut self, id: Id, record: u64) -> Option<(&Arc<[u8]>, &mut Window)> {
+        self.open.get_mut(id).filter(|(_, window)| window.said == Some(record))
     }
 
-    /// Opens a window that an earlier process had open, in place of one of the same key and span.
-    pub fn restore(&mut self, key: &Arc<[u8]>, window: Window) {
+    /// Opens a window that an earlier process had open, in place of one of the same key and span. It was said in the record of this number.
+    pub fn restore(&mut self, key: &[u8], mut window: Window, record: u64) -> Id {
         self.remove(key, window.span);
-        let place = (Arc::clone(key), window.span);
-        if let Some(due) = window.due {
-            self.processing_timers.insert((due, place.clone()));
-        } else if window.passed && window.fresh > 0 {
+        window.said = Some(record);
+        let key = self.open.key(key);
+        if window.due.is_none() && window.passed && window.fresh > 0 {
             // The process ended before it fired.
-            self.late.insert(place.clone());
+            self.late.insert((Arc::clone(&key), window.span));
         }
-        let timer = if window.passed { self.expiry(window.span) } else { window.span.end };
-        self.event_timers.insert((timer, place));
-        self.open += 1;
-        self.keys.entry(Arc::clone(key)).or_default().insert(window.span, window);
+        self.open_window(key, window)
     }
 
     /// Windows that fired at the end of a source and end behind the watermark are not over: they will fire when it passes.
     pub fn reopen(&mut self, watermark: Micros) {
-        let all = self.keys.iter().flat_map(|(key, windows)| windows.values().map(move |window| (key, window)));
-        let reopened = all.filter(|(_, window)| window.passed && window.span.end > watermark);
+        let reopened = self.open.all().filter(|(_, window)| window.passed && window.span.end > watermark);
         let reopened: Vec<Place> = reopened.map(|(key, window)| (Arc::clone(key), window.span)).collect();
         for place in reopened {
             self.event_timers.remove(&(self.expiry(place.1), place.clone()));
@@ -337,39 +331,17 @@ impl Aggregator {
     }
 
     /// Drops a window that an earlier process has dropped, if it is open.
-    pub fn remove(&mut self, key: &Arc<[u8]>, span: Span) {
-        if self.keys.get(key).is_some_and(|windows| windows.contains_key(&span)) {
-            self.close(key, span);
-            self.changed.clear();
+    pub fn remove(&mut self, key: &[u8], span: Span) {
+        let place = (self.open.key(key), span);
+        if self.open.at(&place).is_some() {
+            self.close(&place);
+            // That is in the records.
+            self.dropped.clear();
         }
     }
-}
-
-/// The open window that a span belongs to, with its key: the same, or a session that has all of it. No other touches that.
-fn open_one<'a>(keys: &'a mut Keys, key: &[u8], span: Span, merges: bool) -> Option<(&'a Arc<[u8]>, &'a mut Window)> {
-    let (found, windows) = keys.range_mut::<[u8], _>((Bound::Included(key), Bound::Unbounded)).next()?;
-    if found.as_ref() != key {
-        return None;
-    }
-    let window = if merges {
-        let (_, window) = windows.range_mut(..before_end(span)).next_back()?;
-        window.span.contains(span).then_some(window)
-    } else {
-        windows.get_mut(&span)
-    };
-    window.map(|window| (found, window))
-}
-
-/// Spans below this begin before the end of that one.
-const fn before_end(span: Span) -> Span {
-    Span { start: span.end, end: Micros::MIN }
 }
 
 /// The first timer that is due.
 fn take_due(timers: &mut BTreeSet<(Micros, Place)>, now: Micros) -> Option<(Micros, Place)> {
     if timers.first()?.0 <= now { timers.pop_first() } else { None }
-}
-
-fn find(windows: &mut BTreeMap<Span, Window>, span: Span) -> &mut Window {
-    windows.get_mut(&span).expect("a timer is of an open window")
 }

@@ -32,9 +32,9 @@ pub struct Window {
     /// Whether it was changed since the last commit.
     #[serde(skip)]
     pub changed: bool,
-    /// Number of the record that it was restored from.
+    /// Number of the last record that has it.
     #[serde(skip)]
-    pub restored: u64,
+    pub said: Option<u64>,
 }
 
 impl Window {
@@ -52,7 +52,7 @@ impl Window {
             due: None,
             absorbed: Vec::new(),
             changed: false,
-            restored: 0,
+            said: None,
         }
     }
 

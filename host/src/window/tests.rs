@@ -240,7 +240,7 @@ fn keys_have_windows_of_their_own() {
     assert_eq!(keys, [(b"a".as_slice(), 1), (b"b", 2)]);
 }
 
-/// Records in their order give the state back, and those before the last whole round are not needed for it.
+/// Records in their order give the state back, and those of which nothing stands are not needed for it.
 #[test]
 fn what_is_recorded_comes_back_and_old_records_are_not_needed() {
     let name: std::sync::Arc<str> = "a".into();
@@ -265,18 +265,19 @@ fn what_is_recorded_comes_back_and_old_records_are_not_needed() {
             kept = restored;
         }
     }
-    assert!(log.len() < 10, "{} records for {} windows", log.len(), kept.open());
+    // Seven windows in a record, and no more in all than three times those that are open and some.
+    assert!(log.len() < 20, "{} records for {} windows", log.len(), kept.open());
     kept.fire(Micros::MAX, 200, usize::MAX, &mut said);
     let counted: u64 = said.iter().filter(|(_, pane)| pane.timing == Timing::OnTime).map(|(_, pane)| pane.events).sum();
     assert_eq!((counted, kept.open()), (1_400, 0));
 }
 
-/// It began anew with each process: where processes ended sooner than a round, no record was ever deleted.
+/// Where each process knew only what it had said itself, and ended soon, no record was ever deleted.
 #[test]
-fn a_round_through_the_windows_goes_on_in_the_next_process() {
+fn what_earlier_processes_have_said_is_said_again_and_deleted() {
     let windows = || Windows::new([("a".into(), fixed())]);
     let (mut kept, mut log) = (windows(), Vec::new());
-    for step in 0..400_u64 {
+    for step in 0..2_000_u64 {
         let inputs = [Value::Null, Value::Int64(1)];
         for key in if step == 0 { 0..200 } else { 0..1_u8 } {
             kept.add("a", Element { key: &[key, 0], event_time: 5, inputs: &inputs }, 0);
@@ -292,8 +293,8 @@ fn a_round_through_the_windows_goes_on_in_the_next_process() {
         }
         assert_eq!(kept.open(), 200);
     }
-    // 17 of 200 windows in a record: a round is 12 records, and a second may have begun.
-    assert!(log.len() <= 24, "{} records", log.len());
+    // One window in a record, until there are three times those that are open and some.
+    assert!(log.len() <= 640, "{} records", log.len());
 }
 
 /// The next run over more of it goes on with what is not over, and does not count into what is closed.

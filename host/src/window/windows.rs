@@ -1,11 +1,10 @@
 //! The windows of all aggregates of a pipeline, and the watermark they are judged by. What changes is told as a record for the
 //! ledger; the records, read in their order, give the state back.
 //!
-//! The log of records does not grow for ever: each record also repeats as many unchanged windows as it has changed ones, going
-//! round through all of them. What is older than a whole round is said again behind it, and may be deleted. A process goes on with
-//! the round of the one before it: where processes end sooner than a round does, the log would grow otherwise.
+//! A record also repeats windows that did not change, where the log of records would grow too long otherwise.
 
-use super::aggregator::{Aggregator, Element, Now, Place};
+use super::aggregator::{Aggregator, Element, Now};
+use super::log::Log;
 use super::pane::Pane;
 use super::span::Span;
 use super::spec::Spec;
@@ -14,7 +13,7 @@ use crate::time::Micros;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Unchanged windows that a record repeats at least.
+/// A record repeats so many windows at most, and two for each that has changed: no commit takes long for it.
 const REPEATED: usize = 16;
 
 /// The open windows of all aggregates.
@@ -23,23 +22,9 @@ pub struct Windows {
     watermark: Micros,
     /// The watermark before the end of a bounded source.
     before_end: Micros,
-    aggregates: BTreeMap<Arc<str>, Aggregator>,
-    round: Round,
-}
-
-/// How far the log was said again.
-#[derive(Debug, Default)]
-struct Round {
-    /// Number of the next record.
-    next: u64,
-    /// Number of the first record of this round.
-    began: u64,
-    /// Number of the first record of the last whole round.
-    needed: u64,
-    /// What is repeated next; none for the first.
-    at: Option<(Arc<str>, Place)>,
-    /// Whether windows were restored since the last record.
-    restored: bool,
+    /// By name, in its order.
+    aggregates: Vec<(Arc<str>, Aggregator)>,
+    log: Log,
 }
 
 /// A pane with the name of its aggregate.
@@ -56,7 +41,7 @@ pub struct Record {
     pub first_needed: u64,
     /// The watermark from now on.
     pub watermark: Micros,
-    /// Up to which time windows of an aggregate are closed.
+    /// Up to which time windows of an aggregate are closed, if that has moved.
     pub closed: Vec<(Arc<str>, Micros)>,
 }
 
@@ -71,8 +56,10 @@ pub struct Unreadable(String);
 impl Windows {
     /// Of these aggregates, without open windows.
     pub fn new(specs: impl IntoIterator<Item = (Arc<str>, Spec)>) -> Self {
-        let aggregates = specs.into_iter().map(|(name, spec)| (name, Aggregator::new(spec))).collect();
-        Self { watermark: Micros::MIN, before_end: Micros::MIN, aggregates, round: Round::default() }
+        let aggregates = specs.into_iter().map(|(name, spec)| (name, Aggregator::new(spec)));
+        let mut aggregates: Vec<(Arc<str>, Aggregator)> = aggregates.collect();
+        aggregates.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Self { watermark: Micros::MIN, before_end: Micros::MIN, aggregates, log: Log::default() }
     }
 
     /// How far the watermark is.
@@ -82,7 +69,7 @@ impl Windows {
 
     /// How many windows are open.
     pub fn open(&self) -> u64 {
-        self.aggregates.values().map(Aggregator::open).sum()
+        self.aggregates.iter().map(|(_, aggregator)| aggregator.open()).sum()
     }
 
     /// How many windows of each aggregate are open.
@@ -93,7 +80,7 @@ impl Windows {
     /// Adds an event to the windows of an aggregate. Returns those it is too late for.
     pub fn add(&mut self, aggregate: &str, element: Element<'_>, processing_time: Micros) -> Vec<Span> {
         let now = Now { watermark: self.watermark, processing_time };
-        self.aggregates.get_mut(aggregate).map(|aggregator| aggregator.add(element, now)).unwrap_or_default()
+        self.of_mut(aggregate).map(|aggregator| aggregator.add(element, now)).unwrap_or_default()
     }
 
     /// Fires what events came late for, by the watermark as it is; then moves the watermark, never back, and fires what is due.
@@ -116,107 +103,87 @@ impl Windows {
     /// Whether a window would fire, or be dropped, at this time.
     pub fn is_due(&self, watermark: Micros, processing_time: Micros) -> bool {
         let now = Now { watermark: self.watermark.max(watermark), processing_time };
-        self.aggregates.values().any(|aggregator| aggregator.is_due(now))
+        self.aggregates.iter().any(|(_, aggregator)| aggregator.is_due(now))
     }
 
     /// The end of a source that may have more later: windows that expire behind the present fire with it, and stay open.
     pub fn keep_from(&mut self, processing_time: Micros) {
-        self.aggregates.values_mut().for_each(|aggregator| aggregator.keep_from(processing_time));
+        self.aggregates.iter_mut().for_each(|(_, aggregator)| aggregator.keep_from(processing_time));
     }
 
     /// What changed since the last record. At the end of a bounded source the watermark that is kept is that of before: another
     /// run may read on.
     pub fn record(&mut self) -> Record {
-        if std::mem::take(&mut self.round.restored) {
-            self.resume();
-        }
-        let mut bytes = Vec::new();
-        let mut count = 0;
-        for (name, aggregator) in &mut self.aggregates {
-            aggregator.take_changes(|change| {
-                push(&mut bytes, name, change.key, change.span, change.window);
-                count += 1;
+        let (mut bytes, mut changes) = (Vec::new(), 0);
+        for (index, (name, aggregator)) in self.aggregates.iter_mut().enumerate() {
+            aggregator.take_changes(self.log.next(), |change| {
+                push(&mut bytes, name, change.key, change.span, change.window.map(|(_, window)| window));
+                if let Some((id, _)) = change.window {
+                    self.log.push(index, id);
+                }
+                changes += 1;
             });
         }
-        if count > 0 {
-            self.repeat(count + REPEATED, &mut bytes);
+        if changes > 0 {
+            self.repeat(REPEATED + 2 * changes, &mut bytes);
         }
-        let number = self.round.next;
-        self.round.next += 1;
-        let closed = self.aggregates.iter().map(|(name, aggregator)| (Arc::clone(name), aggregator.closed()));
-        let closed = closed.filter(|(_, closed)| *closed > Micros::MIN).collect();
-        Record { number, bytes, first_needed: self.round.needed, watermark: self.before_end, closed }
+        let (number, first_needed) = (self.log.next(), self.log.first_needed());
+        self.log.end_record();
+        let closed = self
+            .aggregates
+            .iter_mut()
+            .filter_map(|(name, aggregator)| Some((Arc::clone(name), aggregator.take_closed()?)));
+        Record { number, bytes, first_needed, watermark: self.before_end, closed: closed.collect() }
     }
 
-    /// Goes on with the round of an earlier process: at the first of the windows that were said least recently. Those before it were
-    /// said later.
-    fn resume(&mut self) {
-        let round = &mut self.round;
-        (round.needed, round.began, round.at) = (u64::MAX, round.next, None);
-        for (name, aggregator) in &self.aggregates {
-            for (key, window) in aggregator.windows_from(None).filter(|(_, window)| !window.changed) {
-                if window.restored < round.needed {
-                    round.began = round.needed.min(round.next);
-                    round.needed = window.restored;
-                    round.at = Some((Arc::clone(name), (Arc::clone(key), window.span)));
-                }
-            }
-        }
-        round.needed = round.needed.min(round.next);
-    }
-
-    /// Says unchanged windows again, and notes when all were.
-    fn repeat(&mut self, count: usize, bytes: &mut Vec<u8>) {
-        let from = self.round.at.take();
+    /// Says the windows again that were said least recently, no more than so many, as long as the log is too long.
+    fn repeat(&mut self, most: usize, bytes: &mut Vec<u8>) {
+        let open = usize::try_from(self.open()).unwrap_or(usize::MAX);
         let mut repeated = 0;
-        for (name, aggregator) in &self.aggregates {
-            let place = match &from {
-                Some((at, _)) if name < at => continue,
-                Some((at, place)) if name == at => Some(place),
-                _ => None,
-            };
-            for (key, window) in aggregator.windows_from(place) {
-                if repeated == count {
-                    self.round.at = Some((Arc::clone(name), (Arc::clone(key), window.span)));
+        while let Some(oldest) = self.log.oldest() {
+            let (name, aggregator) = &mut self.aggregates[oldest.aggregate];
+            if let Some((key, window)) = aggregator.said(oldest.window, oldest.record) {
+                if repeated == most || !self.log.is_long(open) {
                     return;
                 }
                 push(bytes, name, key, window.span, Some(window));
+                window.said = Some(self.log.next());
+                self.log.push(oldest.aggregate, oldest.window);
                 repeated += 1;
             }
+            self.log.pop_oldest();
         }
-        // Everything that is open was said since the round began. The next begins with the next record.
-        self.round.needed = self.round.began;
-        self.round.began = self.round.next + 1;
     }
 
     /// Takes a record in that was written before; all of them, in their order. What it says of other aggregates is left out.
     pub fn restore(&mut self, number: u64, mut bytes: &[u8]) -> Result<(), Unreadable> {
+        self.log.restore(number);
         while !bytes.is_empty() {
             let read = postcard::take_from_bytes::<Entry<'_, Window>>(bytes);
             let ((name, key, span, window), rest) = read.map_err(|error| Unreadable(error.to_string()))?;
             bytes = rest;
-            let Some(aggregator) = self.aggregates.get_mut(name) else { continue };
-            let key = Arc::from(key);
+            let Ok(index) = self.index(name) else { continue };
+            let aggregator = &mut self.aggregates[index].1;
             match window {
-                Some(mut window) => {
-                    window.restored = number;
-                    aggregator.restore(&key, window);
+                Some(window) => {
+                    let id = aggregator.restore(key, window, number);
+                    self.log.push(index, id);
                 }
-                None => aggregator.remove(&key, span),
+                None => aggregator.remove(key, span),
             }
         }
-        self.round = Round { next: number + 1, restored: true, ..Round::default() };
+        self.log.end_record();
         Ok(())
     }
 
     /// Up to which time windows of an aggregate are closed, if they are not open.
     pub fn closed(&self, aggregate: &str) -> Option<Micros> {
-        self.aggregates.get(aggregate).map(Aggregator::closed)
+        self.index(aggregate).ok().map(|index| self.aggregates[index].1.closed())
     }
 
     /// Up to which time windows of an aggregate were closed.
     pub fn restore_closed(&mut self, aggregate: &str, closed: Micros) {
-        if let Some(aggregator) = self.aggregates.get_mut(aggregate) {
+        if let Some(aggregator) = self.of_mut(aggregate) {
             aggregator.restore_closed(closed);
         }
     }
@@ -225,7 +192,16 @@ impl Windows {
     pub fn restore_watermark(&mut self, watermark: Micros) {
         self.watermark = watermark;
         self.before_end = watermark;
-        self.aggregates.values_mut().for_each(|aggregator| aggregator.reopen(watermark));
+        self.aggregates.iter_mut().for_each(|(_, aggregator)| aggregator.reopen(watermark));
+    }
+
+    fn index(&self, aggregate: &str) -> Result<usize, usize> {
+        self.aggregates.binary_search_by(|(name, _)| name.as_ref().cmp(aggregate))
+    }
+
+    fn of_mut(&mut self, aggregate: &str) -> Option<&mut Aggregator> {
+        let index = self.index(aggregate).ok()?;
+        Some(&mut self.aggregates[index].1)
     }
 }
 
@@ -259,5 +235,6 @@ impl LeftOpen {
 
 fn push(bytes: &mut Vec<u8>, name: &str, key: &[u8], span: Span, window: Option<&Window>) {
     let entry: Entry<'_, &Window> = (name, key, span, window);
-    postcard::to_io(&entry, bytes).expect("writing to memory cannot fail");
+    let written = postcard::to_extend(&entry, std::mem::take(bytes));
+    *bytes = written.expect("writing to memory cannot fail");
 }

@@ -7,7 +7,7 @@
 use super::read::Places;
 use crate::row::Value;
 use crate::time::Micros;
-use crate::window::aggregator::Place;
+use crate::window::open::Place;
 use crate::window::{Pane, Span, Spec, Timing, Windowing};
 use std::collections::BTreeMap;
 use std::sync::Arc;

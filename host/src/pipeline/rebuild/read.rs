@@ -6,7 +6,7 @@ use crate::pipeline::windows::rows::window_id;
 use crate::row::{ColumnType, Row, Value};
 use crate::time::{MAX_MICROS, Micros};
 use crate::warehouse::{Scan, Warehouse, WarehouseError};
-use crate::window::aggregator::Place;
+use crate::window::open::Place;
 use crate::window::{Element, Pane, Span, Spec, Timing, Trigger, Windowing, Windows, key};
 use futures::StreamExt as _;
 use std::collections::{BTreeMap, BTreeSet};
