@@ -28,6 +28,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { name: "offvia-booking-three-digits", package: "offvia-booking-builds", example: None },
     Rule { name: "offvia-booking-currencies", package: "offvia-booking-builds", example: None },
     Rule { name: "lumen-loom-orders", package: "lumen-loom-orders", example: Some("examples/lumen-loom") },
+    Rule { name: "shopflow-orders", package: "shopflow-orders", example: Some("examples/shopflow") },
     Rule { name: "hostile-rule", package: "hostile-rule", example: None },
 ];
 

@@ -32,12 +32,12 @@ fn a_rule_that_holds_to_its_fixtures_is_staged_and_its_digest_printed() {
 #[test]
 fn the_rules_of_the_project_hold_to_their_fixtures() {
     let store = Store::new();
-    for rule in ["offvia-booking", "offvia-booking-v2"] {
+    for rule in ["offvia-booking", "offvia-booking-v2", "lumen-loom-orders", "shopflow-orders"] {
         let fixtures = paths::root().join("guest-validators").join(rule).join("fixtures.ndjson");
         let words = format!("stage {} --fixtures {}", paths::rule(rule).display(), fixtures.display());
         store.run(&words).expect(0);
     }
-    assert_eq!(store.open().staged().unwrap().len(), 2);
+    assert_eq!(store.open().staged().unwrap().len(), 4);
 }
 
 #[test]
