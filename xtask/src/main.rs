@@ -9,6 +9,7 @@ mod bigquery;
 mod check;
 mod demo;
 mod exec;
+mod generate;
 mod prerequisites;
 mod project;
 mod pubsub;
@@ -79,6 +80,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--smoke] [--json FILE]",
         summary: "measure rules, pipeline and the Python baseline (FILE: target/bench/bench.json)",
         run: bench::run,
+    },
+    Command {
+        name: "generate",
+        arguments: "shopflow --out DIR [--seed N] [--orders N] [--files N]",
+        summary: "write CSV files of orders, duplicates and bad lines among them, with what is to come of them",
+        run: generate::run,
     },
     Command {
         name: "soak",
