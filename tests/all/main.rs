@@ -22,6 +22,7 @@ mod pubsub;
 mod quarantine;
 mod releases;
 mod sandbox;
+mod shopflow;
 mod soak;
 mod source;
 mod swap;

@@ -3,7 +3,7 @@
 use crate::Effort;
 use crate::payloads;
 use crate::report::Report;
-use crate::whole::timed;
+use crate::timed::timed;
 use anyhow::{Context, Result, ensure};
 use preflight::ledger::{Additions, Claim, Frames, Horizon, Key, Ledger, Parts, Retention};
 use preflight_tests::{Pipeline, tables};

@@ -8,14 +8,19 @@ mod payloads;
 mod python;
 mod report;
 mod sandbox;
+mod shopflow;
 mod swap;
+mod timed;
 mod whole;
 mod windows;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use report::Report;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What can be measured by itself.
+const PARTS: [&str; 6] = ["sandbox", "whole", "swap", "dedup", "windows", "shopflow"];
 
 /// What the command line asks for.
 struct Arguments {
@@ -23,7 +28,7 @@ struct Arguments {
     smoke: bool,
     json: Option<PathBuf>,
     python: String,
-    /// Only this part: `sandbox`, `whole`, `swap`, `dedup` or `windows`.
+    /// Only this one of [`PARTS`].
     part: Option<String>,
 }
 
@@ -62,6 +67,9 @@ fn main() -> Result<()> {
     if wanted("windows") {
         windows::measure(effort, &mut report)?;
     }
+    if wanted("shopflow") {
+        shopflow::measure(effort, arguments.smoke, &mut report)?;
+    }
     print!("{}", report.table());
     if let Some(file) = arguments.json {
         report.write(&file).with_context(|| format!("cannot write {}", file.display()))?;
@@ -77,11 +85,14 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments> {
             "--smoke" => arguments.smoke = true,
             "--json" => arguments.json = Some(value()?.into()),
             "--python" => arguments.python = value()?,
-            "--part" => arguments.part = Some(value()?),
+            "--part" => {
+                let part = value()?;
+                ensure!(PARTS.contains(&part.as_str()), "--part is one of {}, not {part}", PARTS.join(", "));
+                arguments.part = Some(part);
+            }
             _ => {
-                bail!(
-                    "unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole|swap|dedup|windows"
-                )
+                let parts = PARTS.join("|");
+                bail!("unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part {parts}")
             }
         }
     }

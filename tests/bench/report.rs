@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -16,7 +17,7 @@ pub(crate) struct Report {
 /// One line of the table.
 #[derive(Serialize)]
 struct Figure {
-    name: &'static str,
+    name: Cow<'static, str>,
     unit: &'static str,
     /// One value a round.
     rounds: Vec<f64>,
@@ -33,13 +34,25 @@ impl Report {
     }
 
     /// Adds a figure.
-    pub(crate) fn add(&mut self, name: &'static str, unit: &'static str, rounds: Vec<f64>, goal: Option<&'static str>) {
+    pub(crate) fn add(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        unit: &'static str,
+        rounds: Vec<f64>,
+        goal: Option<&'static str>,
+    ) {
         let median = median(&rounds);
-        self.figures.push(Figure { name, unit, rounds, median, goal });
+        self.figures.push(Figure { name: name.into(), unit, rounds, median, goal });
     }
 
     /// Adds the ratio of two figures, taken round by round.
-    pub(crate) fn ratio(&mut self, name: &'static str, above: &[f64], below: &[f64], goal: Option<&'static str>) {
+    pub(crate) fn ratio(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        above: &[f64],
+        below: &[f64],
+        goal: Option<&'static str>,
+    ) {
         let rounds = above.iter().zip(below).map(|(a, b)| a / b).collect();
         self.add(name, "ratio", rounds, goal);
     }

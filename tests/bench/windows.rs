@@ -2,7 +2,7 @@
 
 use crate::Effort;
 use crate::report::Report;
-use crate::whole::timed;
+use crate::timed::timed;
 use anyhow::{Result, ensure};
 use preflight_tests::orders::{self, Orders, PER_MINUTE};
 use preflight_tests::tables;

@@ -19,6 +19,7 @@ pub mod pubsub;
 pub mod rule_store;
 pub mod running;
 pub mod scenes;
+pub mod shopflow;
 pub mod soak;
 pub mod swap;
 pub mod tables;

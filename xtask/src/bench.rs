@@ -6,13 +6,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::project::{OUTPUT, Project};
-use crate::{SetupError, exec, prerequisites, rules};
+use crate::{SetupError, beam, exec, prerequisites, rules};
 
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
     smoke: bool,
     json: Option<String>,
+    /// Only this part.
+    part: Option<String>,
 }
 
 /// Runs the command.
@@ -22,23 +24,30 @@ pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
         Some(file) => project.user_path(file),
         None => Path::new(OUTPUT).join("bench/bench.json"),
     };
-    measure(project, options.smoke, json)?;
+    measure(project, options.smoke, options.part.as_deref(), json)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// A run that is too short to measure anything: it shows that the bench works. Its figures stay away from real ones.
 pub(crate) fn smoke(project: &Project) -> Result<()> {
-    measure(project, true, Path::new(OUTPUT).join("bench/smoke.json"))
+    measure(project, true, None, Path::new(OUTPUT).join("bench/smoke.json"))
 }
 
-fn measure(project: &Project, smoke: bool, json: PathBuf) -> Result<()> {
+fn measure(project: &Project, smoke: bool, part: Option<&str>, json: PathBuf) -> Result<()> {
     let python = prerequisites::check()?.python;
+    // 500 MB: a smoke run does without Beam where it is not there.
+    if !smoke {
+        beam::ensure(&python)?;
+    }
     rules::ensure(project)?;
     rules::create_parent(&json)?;
     let mut command = exec::cargo();
     command.args(["run", "--release", "-p", "preflight-tests", "--bin", "bench", "--"]);
     if smoke {
         command.arg("--smoke");
+    }
+    if let Some(part) = part {
+        command.args(["--part", part]);
     }
     exec::run(command.arg("--json").arg(json).arg("--python").arg(python))
 }
@@ -49,14 +58,13 @@ fn parse(arguments: &[String]) -> Result<Options> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--smoke" => options.smoke = true,
-            "--json" => {
-                let file = words.next().ok_or_else(|| SetupError("`--json` needs a file".to_owned()))?;
-                options.json = Some(file.clone());
+            "--json" | "--part" => {
+                let value = words.next().ok_or_else(|| SetupError(format!("`{word}` needs a value")))?.clone();
+                *(if word == "--json" { &mut options.json } else { &mut options.part }) = Some(value);
             }
             other => {
-                return Err(
-                    SetupError(format!("`cargo xtask bench` takes --smoke and --json FILE, found `{other}`")).into()
-                );
+                let takes = "`cargo xtask bench` takes --smoke, --part NAME and --json FILE";
+                return Err(SetupError(format!("{takes}, found `{other}`")).into());
             }
         }
     }
@@ -73,15 +81,15 @@ mod tests {
 
     #[test]
     fn options_come_in_any_order() {
-        let both = Options { smoke: true, json: Some("a.json".to_owned()) };
-        assert_eq!(parse_words(&["--smoke", "--json", "a.json"]).unwrap(), both);
-        assert_eq!(parse_words(&["--json", "a.json", "--smoke"]).unwrap(), both);
+        let all = Options { smoke: true, json: Some("a.json".to_owned()), part: Some("shopflow".to_owned()) };
+        assert_eq!(parse_words(&["--smoke", "--part", "shopflow", "--json", "a.json"]).unwrap(), all);
+        assert_eq!(parse_words(&["--json", "a.json", "--smoke", "--part", "shopflow"]).unwrap(), all);
         assert_eq!(parse_words(&[]).unwrap(), Options::default());
     }
 
     #[test]
     fn unknown_and_incomplete_options_are_errors_of_the_user() {
-        for words in [&["--json"][..], &["--fast"], &["a.json"]] {
+        for words in [&["--json"][..], &["--part"], &["--fast"], &["a.json"]] {
             assert!(parse_words(words).unwrap_err().is::<SetupError>(), "{words:?}");
         }
     }

@@ -52,9 +52,9 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command {
         name: "demo",
-        arguments: "[swap | cloud]",
+        arguments: "[swap | cloud | shopflow]",
         summary: "build everything, run the Offvia example on SQLite and show its three tiers; or swap rules under load, or run \
-                  it on emulators of Google Cloud",
+                  it on emulators of Google Cloud, or clean ShopFlow's 40,150 orders",
         run: demo::run,
     },
     Command {
@@ -77,7 +77,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        arguments: "[--smoke] [--json FILE]",
+        arguments: "[--smoke] [--part NAME] [--json FILE]",
         summary: "measure rules, pipeline and the Python baseline (FILE: target/bench/bench.json)",
         run: bench::run,
     },

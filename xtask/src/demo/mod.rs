@@ -1,6 +1,7 @@
 //! `cargo xtask demo`: what Preflight does, to look at. One module per demo.
 
 mod cloud;
+mod shopflow;
 mod swap;
 mod tiers;
 
@@ -14,14 +15,22 @@ use crate::project::Project;
 
 /// Runs the command.
 pub(crate) fn run(project: &Project, arguments: &[String]) -> Result<ExitCode> {
-    match arguments {
-        [] => tiers::run(project),
-        [name] if name == "swap" => swap::run(project),
-        [name] if name == "cloud" => cloud::run(project),
-        [name, more, ..] if name == "swap" || name == "cloud" => {
-            refuse(&format!("`cargo xtask demo {name}` takes no arguments, found `{more}`"))
+    let Some((name, more)) = arguments.split_first() else {
+        return tiers::run(project);
+    };
+    let demo: fn(&Project) -> Result<ExitCode> = match name.as_str() {
+        "swap" => swap::run,
+        "cloud" => cloud::run,
+        "shopflow" => shopflow::run,
+        other => {
+            return refuse(&format!(
+                "`cargo xtask demo` takes nothing, `swap`, `cloud` or `shopflow`, found `{other}`"
+            ));
         }
-        [other, ..] => refuse(&format!("`cargo xtask demo` takes nothing, `swap` or `cloud`, found `{other}`")),
+    };
+    match more.first() {
+        None => demo(project),
+        Some(more) => refuse(&format!("`cargo xtask demo {name}` takes no arguments, found `{more}`")),
     }
 }
 
