@@ -1,10 +1,12 @@
 //! The batch system: CSV files of orders into one table that each run replaces.
 
+use preflight_tests::bigquery::Emulator;
 use preflight_tests::pipeline::preflight;
 use preflight_tests::shopflow::{self, Beam, Shop};
 use preflight_tests::{Ended, paths, tables};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::io::Write;
 use xtask::shopflow::{Request, STATUSES, Shape};
 
@@ -35,6 +37,25 @@ fn the_shops_own_numbers_come_out_and_come_out_again() {
         assert_as_expected(&shop, shop.run());
         assert_eq!(tables::count(&shop.database(), "orders"), 39_900);
         assert_eq!(shop.rejected().len(), 100);
+    }
+}
+
+#[test]
+fn in_bigquery_the_numbers_are_the_same() {
+    let emulator = Emulator::shared();
+    let dataset = emulator.dataset("shopflow");
+    let shop = Shop::new(Request { seed: 3, shape: Shape::of(4_015), files: 2 });
+    let by_status = format!("SELECT status, COUNT(*) AS n FROM `{dataset}.orders` GROUP BY status");
+    for _ in 0..2 {
+        let output = shop.emulated(emulator, &dataset).output().expect("preflight can be started");
+        let report = Ended::from_output(output).expect(0).json();
+        assert_eq!((&report["silver"], &report["quarantine"]), (&3_990.into(), &10.into()), "{report:#}");
+        let rows = emulator.query(&by_status).into_iter();
+        let counts: BTreeMap<_, _> = rows.map(|row| (row["status"].to_string(), row["n"].to_string())).collect();
+        let quoted = |text: &dyn Display| format!("\"{text}\"");
+        let expected = STATUSES.into_iter().zip(shop.request.shape.by_status);
+        assert_eq!(counts, expected.map(|(status, n)| (quoted(&status), quoted(&n))).collect());
+        assert_eq!(sorted(shop.rejected()), sorted(shop.expected_rejected()));
     }
 }
 

@@ -1,5 +1,7 @@
 //! ShopFlow's orders: generated files, the example pipeline over them, and the shop's own Beam pipeline over the same.
 
+use crate::bigquery::Emulator;
+use crate::bigquery::emulator::PROJECT;
 use crate::{Ended, paths};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -53,28 +55,44 @@ impl Shop {
         shards(&self.directory.path().join("rejected"), "orders-")
     }
 
-    /// The example's pipeline over the files, not started.
+    /// The example's pipeline over the files into the database, not started.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(paths::preflight());
-        let set = |key: &str, value: &Path| format!("{key}={}", value.display());
+        self.laid_over("local.toml", [format!("warehouse.sqlite.path={}", self.database().display())])
+    }
+
+    /// The example's pipeline over the files into a dataset of an emulator, not started.
+    pub fn emulated(&self, emulator: &Emulator, dataset: &str) -> Command {
+        let settings = [
+            format!("warehouse.bigquery.project={PROJECT}"),
+            format!("silver.table={dataset}.orders"),
+            format!("ledger.path={}", self.directory.path().join("ledger").display()),
+        ];
+        let mut command = self.laid_over("emulators.toml", settings);
+        command.env("BIGQUERY_EMULATOR_HOST", emulator.rest());
+        command.env("BIGQUERY_STORAGE_EMULATOR_HOST", emulator.storage());
+        command
+    }
+
+    fn laid_over(&self, overlay: &str, settings: impl IntoIterator<Item = String>) -> Command {
         let directory = self.directory.path();
-        command.arg("run").arg(example("pipeline.toml")).arg("--with").arg(example("local.toml")).args([
-            "--set",
-            &set("source.file.path", &self.orders().join("*.csv")),
-            "--set",
-            &set("warehouse.sqlite.path", &self.database()),
-            "--set",
-            &set("quarantine.files.path", &directory.join("rejected/orders")),
-            "--set",
-            &set("rules.cache", &paths::scratch().join("code")),
-        ]);
-        command.current_dir(directory).stdin(Stdio::null());
+        let everywhere = [
+            format!("source.file.path={}/*.csv", self.orders().display()),
+            format!("quarantine.files.path={}/rejected/orders", directory.display()),
+            format!("rules.cache={}", paths::scratch().join("code").display()),
+        ];
+        let example = paths::root().join("examples/shopflow");
+        let mut command = Command::new(paths::preflight());
+        command.arg("run").arg(example.join("pipeline.toml")).arg("--with").arg(example.join(overlay));
+        for setting in everywhere.into_iter().chain(settings) {
+            command.args(["--set", &setting]);
+        }
+        command.arg("--json").current_dir(directory).stdin(Stdio::null());
         command
     }
 
     /// Runs it to its end, for a report as JSON.
     pub fn run(&self) -> Ended {
-        Ended::from_output(self.command().arg("--json").output().expect("preflight can be started"))
+        Ended::from_output(self.command().output().expect("preflight can be started"))
     }
 
     /// The Beam pipeline over the same files, not started. It answers on standard output, with a [`Beam`] as JSON.
@@ -102,10 +120,6 @@ impl Shop {
 /// Where Beam is installed.
 pub fn beam_venv() -> PathBuf {
     paths::root().join("target/venv-beam")
-}
-
-fn example(file: &str) -> PathBuf {
-    paths::root().join("examples/shopflow").join(file)
 }
 
 /// The lines of all files of a directory whose names begin so, in the order of their names; none where there is no such directory.
