@@ -475,6 +475,28 @@ fn run_closes_with_a_table_of_counts() {
 }
 
 #[test]
+fn rows_are_counted_by_the_values_of_a_column() {
+    let bookings = ["BK-1", "BK-2", "BK-2", "BK-3"].map(Booking::v1);
+    let lines: String = bookings.iter().map(|booking| format!("{}\n", booking.json())).collect();
+    let counted = |column: &str| {
+        let pipeline = Pipeline::offvia(&lines).warm().set("dedup.by={ columns = [\"booking_id\"] }");
+        pipeline.set(format!("silver.count_by={column}"))
+    };
+    let report = counted("booking_id").run().expect(0).json();
+    let by = json!({"column": "booking_id", "values": {"BK-1": 1, "BK-2": 1, "BK-3": 1}, "others": 0});
+    assert_eq!((&report["silver_by"], &report["silver"], &report["duplicates"]), (&by, &json!(3), &json!(1)));
+    assert_eq!(report["bytes"], lines.len());
+    assert!(report["events_per_second"].as_f64().is_some_and(|rate| rate > 0.0), "{report:#}");
+
+    let ended = Ended::from_output(counted("Currency").command("run").output().unwrap()).expect(0);
+    assert!(ended.stdout.contains("Currency     USD "), "{}", ended.stdout);
+    refused(
+        &counted("status"),
+        &["silver.count_by: no rule and no host column fills `status`: filled are booking_id, passenger_id"],
+    );
+}
+
+#[test]
 fn run_refuses_a_missing_input_file() {
     refused(
         &offvia().set("source.file.path=nowhere.ndjson"),

@@ -300,6 +300,8 @@ pub struct SilverConfig {
     pub tier: TierConfig,
     /// Columns the host fills.
     pub host_columns: BTreeMap<String, HostColumn>,
+    /// The column by whose values the report counts rows.
+    pub count_by: Option<String>,
 }
 
 #[cfg(test)]

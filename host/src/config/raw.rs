@@ -244,6 +244,7 @@ pub(super) struct RawSilver {
     pub description: Option<String>,
     #[serde(default)]
     pub host_columns: BTreeMap<String, String>,
+    pub count_by: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

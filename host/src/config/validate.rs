@@ -85,6 +85,7 @@ impl Check {
         }
         let late_data = raw.late_data.map(|tier| self.tier("late_data", tier));
         let host_columns = self.host_columns(std::mem::take(&mut raw.silver.host_columns));
+        let count_by = raw.silver.count_by.take();
         let silver_tier = self.silver(raw.silver);
         if let (Some(WarehouseConfig::Bigquery(_)), Some(rules), Some(silver), false) =
             (&warehouse, &mut rules, &silver_tier, shadow_named)
@@ -129,7 +130,7 @@ impl Check {
                 Some(tier) => Some(tier?),
                 None => None,
             },
-            silver: SilverConfig { tier: silver_tier?, host_columns },
+            silver: SilverConfig { tier: silver_tier?, host_columns, count_by },
             quarantine: quarantine?,
             watermark,
             aggregates,

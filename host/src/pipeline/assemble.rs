@@ -72,9 +72,9 @@ impl<'a> Assembler<'a> {
         }
         let rejection = match (outcome, rule) {
             (Ok(Verdict::Accept(row)), Some(rule)) => match self.silver(judged, &rule.digest, &row, &attributes) {
-                Ok(()) => {
+                Ok(counted) => {
                     self.tally.of(version).accepted += 1;
-                    return Fate::Accepted;
+                    return Fate::Accepted(counted);
                 }
                 Err(rejection) => rejection,
             },
@@ -180,7 +180,14 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    fn silver(&mut self, judged: Judged<'_>, digest: &Digest, row: &Row, attributes: &str) -> Result<(), Rejection> {
+    /// Adds the row of an accepted event. Returns what its value is counted under, where rows are counted by one.
+    fn silver(
+        &mut self,
+        judged: Judged<'_>,
+        digest: &Digest,
+        row: &Row,
+        attributes: &str,
+    ) -> Result<Option<Box<str>>, Rejection> {
         let silver = &self.plan.silver;
         let sources = &silver.by_rule[digest];
         let context = Context {
@@ -202,7 +209,8 @@ impl<'a> Assembler<'a> {
         rows.push(judged.index, self.plan.max_row, |bytes| silver.layout.encode(bytes, (0..sources.len()).map(value)))
             .map_err(|size| {
                 sink("row_too_large", format!("the row has {size} bytes, the limit is {}", self.plan.max_row))
-            })
+            })?;
+        Ok(silver.count_by.map(|index| self.tally.silver_by.count(value(index))))
     }
 }
 
@@ -363,6 +371,7 @@ mod tests {
                 layout: bronze(Encoding::Cells).layout,
                 message_id: None,
                 partition: None,
+                count_by: None,
                 limits: vec![],
                 by_rule: BTreeMap::new(),
             },
@@ -412,6 +421,7 @@ mod tests {
                 layout: layout(&["n", "at"]),
                 message_id: None,
                 partition: Some(1),
+                count_by: None,
                 limits: vec![],
                 by_rule: BTreeMap::new(),
             },

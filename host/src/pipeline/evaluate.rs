@@ -2,7 +2,7 @@
 
 use super::assemble::{Assembler, Judged, windows_take};
 use super::beside::{Besides, Pair};
-use super::facts::{Admitted, Fact, Facts, Fate, Mark};
+use super::facts::{Admitted, Fact, Facts, Mark};
 use super::keys;
 use super::keys::Compared;
 use super::plan::Plan;
@@ -240,7 +240,7 @@ impl Work {
             };
             let outcome = refused.map_or(outcome, Err);
             let fate = assembler.add(judged, rule.map(AsRef::as_ref), outcome);
-            if fate != Fate::Accepted {
+            if !fate.is_accepted() {
                 // The table would refuse its row.
                 contributions.truncate(before);
             }

@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::ledger::{Claim, Key};
 use crate::rules::Rule;
 use crate::source::{Batch, Leases};
-use crate::telemetry::tally::{CountedVersion, Outcomes, Tally};
+use crate::telemetry::tally::{CountedVersion, Tally};
 use crate::verdict::Rejection;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ pub struct Mark {
 /// What became of an event by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// It has a row for silver.
-    Accepted,
+    /// It has a row for silver: what its value is counted under, where rows are counted by one.
+    Accepted(Option<Box<str>>),
     /// Its rule ignored it.
     Ignored,
     /// It has a row for quarantine: stage and code.
@@ -67,10 +67,21 @@ impl Fate {
         Self::Rejected(rejection.stage.clone(), rejection.code.clone())
     }
 
-    /// Takes an event out of the counts.
-    pub fn uncount(&self, outcomes: &mut Outcomes) {
+    /// Whether it has a row for silver.
+    pub fn is_accepted(&self) -> bool {
+        matches!(self, Self::Accepted(_))
+    }
+
+    /// Takes an event out of the counts, where it is counted under that version.
+    pub fn uncount(&self, tally: &mut Tally, version: &str) {
+        let outcomes = tally.named(version);
         match self {
-            Self::Accepted => outcomes.accepted -= 1,
+            Self::Accepted(counted) => {
+                outcomes.accepted -= 1;
+                if let Some(counted) = counted {
+                    tally.silver_by.take_one(counted);
+                }
+            }
             Self::Ignored => outcomes.ignored -= 1,
             Self::Rejected(stage, code) => outcomes.rejected.take_one(stage, code.as_deref()),
             Self::Duplicate => outcomes.duplicates -= 1,
@@ -133,7 +144,7 @@ impl Fact {
         let is_ignored = match self.fate {
             Fate::Ignored => true,
             Fate::Rejected(..) => false,
-            Fate::Accepted | Fate::Duplicate => return None,
+            Fate::Accepted(_) | Fate::Duplicate => return None,
         };
         self.repeat_as(is_ignored)
     }

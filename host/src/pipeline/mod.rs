@@ -45,5 +45,5 @@ pub use error::RunError;
 pub use options::Options;
 pub use plan::{Known, late_columns, latest_view, pane_columns, rule_digest_column, silver_columns, upsert};
 pub use prepare::{Prepared, SourceFound, prepare, refusals, rules};
-pub use report::Report;
+pub use report::{Course, Report, SilverBy};
 pub use run::run;

@@ -65,6 +65,8 @@ pub struct Silver {
     pub message_id: Option<String>,
     /// Index in the layout of the column that partitions the table.
     pub partition: Option<usize>,
+    /// Index in the layout of the column by whose values rows are counted.
+    pub count_by: Option<usize>,
     /// Indexes in the layout of columns that are narrower than their type, and what they take.
     pub limits: Vec<(usize, Limit)>,
     /// The value of each column, by rule.
@@ -219,7 +221,8 @@ impl Planner<'_> {
         });
         let ids = silver.host_columns.iter().find(|(_, host)| **host == HostColumn::MessageId);
         let message_id = ids.map(|(column, _)| column.clone());
-        Some(Silver { layout: Arc::new(layout), message_id, partition, limits, by_rule })
+        let count_by = silver.count_by.as_ref().and_then(|name| self.counted(name, &layout, &manifests));
+        Some(Silver { layout: Arc::new(layout), message_id, partition, count_by, limits, by_rule })
     }
 
     /// The columns of a new silver table.
@@ -329,6 +332,16 @@ impl Planner<'_> {
             );
             self.refuse(key, what);
         }
+    }
+
+    /// The column that rows are counted by. Without a rule there are no rows.
+    fn counted(&mut self, name: &str, layout: &Layout, manifests: &[&Manifest]) -> Option<usize> {
+        let index = layout.columns.iter().position(|column| column.eq_ignore_ascii_case(name));
+        if index.is_none() && !manifests.is_empty() {
+            let filled = layout.columns.join(", ");
+            self.refuse("silver.count_by", format!("no rule and no host column fills `{name}`: filled are {filled}"));
+        }
+        index
     }
 
     fn partition(

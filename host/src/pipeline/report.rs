@@ -1,6 +1,8 @@
 //! What became of the events, shown at the end.
 
+use crate::config::Config;
 use crate::telemetry::tally::{Stages, Tally};
+use crate::telemetry::value_counts::ValueCounts;
 use crate::telemetry::window_counts::AggregateCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,6 +19,9 @@ pub struct Report {
     pub bronze: Option<u64>,
     /// Rows written to silver.
     pub silver: u64,
+    /// The same by the value of a column; none of a pipeline that counts by none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silver_by: Option<SilverBy>,
     /// Rows written to quarantine.
     pub quarantine: u64,
     /// Events ignored by their rule.
@@ -36,18 +41,63 @@ pub struct Report {
     pub resumed_commits: u64,
     /// Whether the source was read to its end; false when the run was stopped.
     pub complete: bool,
+    /// Bytes of the source that were read, those passed over because an earlier run had them included; none if nothing was.
+    pub bytes: Option<u64>,
     /// Wall clock of the run.
     pub seconds: f64,
+    /// Events read in a second of it.
+    pub events_per_second: f64,
+}
+
+/// Rows of silver by the value of a column.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SilverBy {
+    /// The column.
+    pub column: String,
+    /// Rows by value, the first hundred values.
+    pub values: BTreeMap<String, u64>,
+    /// Rows of all other values.
+    pub others: u64,
+}
+
+impl SilverBy {
+    fn new(column: &str, counts: &ValueCounts) -> Self {
+        let values = counts.iter().map(|(value, rows)| (value.to_owned(), rows)).collect();
+        Self { column: column.to_owned(), values, others: counts.others() }
+    }
+
+    /// The values, the most frequent first.
+    pub fn by_frequency(&self) -> Vec<(&str, u64)> {
+        let mut values: Vec<(&str, u64)> = self.values.iter().map(|(value, rows)| (value.as_str(), *rows)).collect();
+        values.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
+        values
+    }
+}
+
+/// How a run ended, and how much it read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Course {
+    /// Commits of an earlier run that it sent first.
+    pub resumed: u64,
+    /// Whether the source was read to its end.
+    pub complete: bool,
+    /// Bytes of the source that were read, if any was.
+    pub bytes: Option<u64>,
+    /// Wall clock.
+    pub took: Duration,
 }
 
 impl Report {
     /// A report of what was counted.
-    pub fn new(pipeline: &str, tally: &Tally, has_bronze: bool, resumed: u64, complete: bool, took: Duration) -> Self {
+    pub fn new(config: &Config, tally: &Tally, course: Course) -> Self {
+        let Course { resumed, complete, bytes, took } = course;
+        let seconds = took.as_secs_f64();
         Self {
-            pipeline: pipeline.to_owned(),
+            pipeline: config.name.clone(),
             events: tally.read,
-            bronze: has_bronze.then_some(tally.bronze),
+            bronze: config.bronze.as_ref().map(|_| tally.bronze),
             silver: tally.accepted(),
+            silver_by: config.silver.count_by.as_ref().map(|column| SilverBy::new(column, &tally.silver_by)),
             quarantine: tally.quarantined(),
             ignored: tally.ignored(),
             duplicates: tally.duplicates(),
@@ -57,7 +107,10 @@ impl Report {
             aggregates: tally.windows.by_aggregate(),
             resumed_commits: resumed,
             complete,
-            seconds: took.as_secs_f64(),
+            bytes,
+            seconds,
+            // A run of no time at all has no rate that JSON could write.
+            events_per_second: tally.read as f64 / seconds.max(0.001),
         }
     }
 }

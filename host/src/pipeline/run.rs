@@ -15,7 +15,7 @@ use super::prepare::{Prepared, inspect, source_exists};
 use super::rebuild::Measured;
 use super::reload::{begin, report};
 use super::replay::Quarantine;
-use super::report::Report;
+use super::report::{Course, Report};
 use super::requests::serve::{Requests, Server};
 use super::retry::{Patience, retrying};
 use super::serving::Serving;
@@ -34,6 +34,7 @@ use futures::stream::FuturesOrdered;
 use futures::{FutureExt as _, StreamExt};
 use std::io;
 use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -61,7 +62,8 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         started = start(config, options) => Some(started?),
     };
     let report = |tally: &Tally, resumed, complete| {
-        Report::new(&config.name, tally, config.bronze.is_some(), resumed, complete, began.elapsed())
+        let bytes = options.metrics.progress().map(|progress| progress.bytes.load(Ordering::Relaxed));
+        Report::new(config, tally, Course { resumed, complete, bytes, took: began.elapsed() })
     };
     let Some(Started { source, serving, delivery, dedup, event_time, resumed }) = started else {
         return Ok(report(&Tally::default(), 0, false));

@@ -7,4 +7,5 @@ pub mod out_of_orderness;
 pub mod progress;
 pub mod status;
 pub mod tally;
+pub mod value_counts;
 pub mod window_counts;

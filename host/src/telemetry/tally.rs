@@ -1,6 +1,7 @@
 //! What became of the events, by event version and stage: counted once, shown at the end, in the metrics and at the
 //! admin endpoint.
 
+use super::value_counts::ValueCounts;
 use super::window_counts::WindowCounts;
 use crate::time::Micros;
 use crate::verdict::Rejection;
@@ -30,6 +31,8 @@ pub struct Tally {
     pub newest: Option<Micros>,
     /// What windows said.
     pub windows: WindowCounts,
+    /// Rows for silver by the value of a column, where one is counted by.
+    pub silver_by: ValueCounts,
     versions: BTreeMap<Box<str>, Outcomes>,
 }
 
@@ -111,6 +114,7 @@ impl Tally {
         self.bronze += later.bronze;
         self.newest = self.newest.max(later.newest);
         self.windows.add(&later.windows);
+        self.silver_by.add(&later.silver_by);
         for (version, outcomes) in &later.versions {
             let own = self.named(version);
             own.accepted += outcomes.accepted;

@@ -2,20 +2,24 @@
 
 use crate::cli::output;
 use crate::config::{Config, SourceConfig};
-use crate::pipeline::Report;
+use crate::pipeline::{Report, SilverBy};
 use crate::warehouse;
+
+/// Values whose rows are shown; `--json` has more.
+const VALUES: usize = 20;
 
 /// The closing table: rows per tier, rejections per stage.
 pub(super) fn closing(config: &Config, report: &Report) -> String {
-    let mut rows = Vec::new();
-    let mut tier = |name: &str, table: &str, count: u64| {
-        rows.push([name.to_owned(), warehouse::table_name(&config.warehouse, table), count.to_string()]);
+    let tier = |name: &str, table: &str, count: u64| {
+        [name.to_owned(), warehouse::table_name(&config.warehouse, table), count.to_string()]
     };
+    let mut rows = Vec::new();
     if let (Some(bronze), Some(count)) = (&config.bronze, report.bronze) {
-        tier("bronze", &bronze.table, count);
+        rows.push(tier("bronze", &bronze.table, count));
     }
-    tier("silver", &config.silver.tier.table, report.silver);
-    tier("quarantine", &config.quarantine.table, report.quarantine);
+    rows.push(tier("silver", &config.silver.tier.table, report.silver));
+    rows.extend(report.silver_by.iter().flat_map(by_value));
+    rows.push(tier("quarantine", &config.quarantine.table, report.quarantine));
     for rejected in report.rejected.iter() {
         let code = rejected.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
         rows.push([String::new(), format!("  {}{code}", rejected.stage), rejected.events.to_string()]);
@@ -28,7 +32,6 @@ pub(super) fn closing(config: &Config, report: &Report) -> String {
         }
     }
     let table = output::counts(["tier", "table", "rows"], rows);
-    let rate = report.events as f64 / report.seconds.max(0.001);
     let stopped = match (&config.source, report.complete) {
         (_, true) => "",
         // It has no end.
@@ -36,8 +39,8 @@ pub(super) fn closing(config: &Config, report: &Report) -> String {
         (_, false) => ", stopped before the end of the source",
     };
     let mut text = format!(
-        "{}: {} events in {:.1} s ({rate:.0}/s){stopped}\n{table}\n",
-        report.pipeline, report.events, report.seconds
+        "{}: {} events in {:.1} s ({:.0}/s){stopped}\n{table}\n",
+        report.pipeline, report.events, report.seconds, report.events_per_second
     );
     if report.resumed_commits > 0 {
         text.push_str(&format!("sent first: {} commits that an earlier run had left\n", report.resumed_commits));
@@ -49,6 +52,21 @@ pub(super) fn closing(config: &Config, report: &Report) -> String {
         ));
     }
     text
+}
+
+/// Rows of silver by value: the most frequent, and the others together.
+fn by_value(counts: &SilverBy) -> Vec<[String; 3]> {
+    let values = counts.by_frequency();
+    let (shown, rest) = values.split_at(values.len().min(VALUES));
+    let others = counts.others + rest.iter().map(|(_, rows)| rows).sum::<u64>();
+    let others = Some(("(others)", others)).filter(|(_, rows)| *rows > 0);
+    // The column's name once, beside the first of its values.
+    let names = std::iter::once(format!("  {}", counts.column)).chain(std::iter::repeat(String::new()));
+    let values = shown.iter().copied().chain(others);
+    names
+        .zip(values)
+        .map(|(name, (value, rows))| [name, format!("  {}", output::one_line(value)), rows.to_string()])
+        .collect()
 }
 
 /// Panes of each aggregate by timing, and late events by aggregate.
@@ -79,7 +97,9 @@ fn of_windows(config: &Config, report: &Report) -> Vec<[String; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::tally::Tally;
+    use crate::pipeline::Course;
+    use crate::row::ValueRef;
+    use crate::telemetry::tally::{CountedVersion, Tally};
     use crate::telemetry::window_counts::WindowCounts;
     use crate::window::Timing;
     use std::time::Duration;
@@ -87,7 +107,12 @@ mod tests {
     fn report(windows: WindowCounts) -> Report {
         let mut tally = Tally::default();
         tally.windows = windows;
-        Report::new("p", &tally, false, 0, true, Duration::from_secs(1))
+        of(&Config::with_aggregates(&[]), &tally)
+    }
+
+    fn of(config: &Config, tally: &Tally) -> Report {
+        let course = Course { complete: true, bytes: Some(700), took: Duration::from_millis(500), ..Course::default() };
+        Report::new(config, tally, course)
     }
 
     /// The rows of the table, words alone.
@@ -126,5 +151,29 @@ mod tests {
         assert!(!rows.iter().any(|row| row.contains("late")), "{rows:#?}");
         let json = serde_json::to_value(&report).expect("it is plain data");
         assert_eq!(json.get("aggregates"), None);
+    }
+
+    #[test]
+    fn rows_are_told_by_value_where_a_column_is_named_and_the_rate_is_of_what_was_read() {
+        let mut config = Config::with_aggregates(&[]);
+        config.silver.count_by = Some("status".to_owned());
+        let mut tally = Tally::default();
+        for number in 0..VALUES + 5 {
+            for value in ["a\nb", &format!("v{number:02}")] {
+                tally.read(0);
+                tally.of(CountedVersion::new(Some("1"), true)).accepted += 1;
+                tally.silver_by.count(ValueRef::Text(value));
+            }
+        }
+        let report = of(&config, &tally);
+        assert!(closing(&config, &report).starts_with("p: 50 events in 0.5 s (100/s)\n"));
+        let rows = rows(&config, &report);
+        let first = rows.iter().position(|row| row == "silver silver 50").expect("it is there") + 1;
+        assert_eq!(rows[first..first + 2], ["status a b 25", "v00 1"], "{rows:#?}");
+        assert_eq!(rows[first + VALUES..first + VALUES + 2], ["(others) 6", "quarantine quarantine 0"], "{rows:#?}");
+        let json = serde_json::to_value(&report).expect("it is plain data");
+        let by = &json["silver_by"];
+        assert_eq!((&by["column"], &by["values"]["a\nb"], &by["others"]), (&"status".into(), &25.into(), &0.into()));
+        assert_eq!((&json["bytes"], &json["events_per_second"]), (&700.into(), &100.0.into()));
     }
 }

@@ -41,7 +41,7 @@ impl Decisions {
             let Some(key) = fact.key else { return Decision::Stays };
             let first = claims[index].or_else(|| claimed.get(&key).copied());
             let decision = by_claim(&fact.fate, &fact.claim, first.as_ref(), on_conflict);
-            if decision == Decision::Stays && fact.fate == Fate::Accepted {
+            if decision == Decision::Stays && fact.fate.is_accepted() {
                 claimed.insert(key, fact.claim);
             }
             decision
@@ -81,7 +81,7 @@ impl Decisions {
     /// The keys that are claimed: by accepted events only.
     pub(super) fn claims(&self, facts: &[Fact]) -> Vec<(u32, Key, Claim)> {
         let claims = self.iter().zip(facts).zip(0..).filter_map(|((decision, fact), index)| {
-            let is_new = decision == Decision::Stays && fact.fate == Fate::Accepted;
+            let is_new = decision == Decision::Stays && fact.fate.is_accepted();
             is_new.then_some((index, fact.key?, fact.claim))
         });
         claims.collect()
@@ -116,9 +116,9 @@ fn by_claim(fate: &Fate, own: &Claim, first: Option<&Claim>, on_conflict: OnConf
         return Decision::Duplicate;
     }
     match (fate, on_conflict) {
-        (Fate::Accepted, _) if first.row == own.row => Decision::Duplicate,
-        (Fate::Accepted, OnConflict::Quarantine) => Decision::Conflict,
-        (Fate::Accepted, OnConflict::Drop) => Decision::Duplicate,
+        (Fate::Accepted(_), _) if first.row == own.row => Decision::Duplicate,
+        (Fate::Accepted(_), OnConflict::Quarantine) => Decision::Conflict,
+        (Fate::Accepted(_), OnConflict::Drop) => Decision::Duplicate,
         (Fate::Ignored | Fate::Rejected(..) | Fate::Duplicate, _) => Decision::Stays,
     }
 }
@@ -130,6 +130,7 @@ mod tests {
     use Decision::{Conflict, Duplicate, Redelivered, Stays};
     use std::sync::Arc;
 
+    const ACCEPTED: Fate = Fate::Accepted(None);
     const REJECTED: Fate = Fate::Rejected(std::borrow::Cow::Borrowed("TOY"), None);
 
     fn print(of: &str) -> Fingerprint {
@@ -156,12 +157,12 @@ mod tests {
         };
         for on_conflict in [OnConflict::Quarantine, OnConflict::Drop] {
             let conflict = if on_conflict == OnConflict::Quarantine { Conflict } else { Duplicate };
-            for fate in [Fate::Accepted, Fate::Ignored, REJECTED, Fate::Duplicate] {
+            for fate in [ACCEPTED, Fate::Ignored, REJECTED, Fate::Duplicate] {
                 assert_eq!(by_claim(&fate, &first, None, on_conflict), Stays, "{fate:?}: nobody has it");
                 assert_eq!(decide(&fate, "content", "other", on_conflict), Duplicate, "{fate:?}: the first wins");
             }
-            assert_eq!(decide(&Fate::Accepted, "other", "row", on_conflict), Duplicate);
-            assert_eq!(decide(&Fate::Accepted, "other", "other", on_conflict), conflict);
+            assert_eq!(decide(&ACCEPTED, "other", "row", on_conflict), Duplicate);
+            assert_eq!(decide(&ACCEPTED, "other", "other", on_conflict), conflict);
             for fate in [Fate::Ignored, REJECTED] {
                 assert_eq!(decide(&fate, "other", "", on_conflict), Stays, "{fate:?} for what it is");
             }
@@ -172,11 +173,11 @@ mod tests {
     fn the_first_in_a_micro_batch_comes_first() {
         let facts = [
             fact(REJECTED, Some("k"), "bad", ""),
-            fact(Fate::Accepted, Some("k"), "good", "row"),
-            fact(Fate::Accepted, None, "good", "row"),
-            fact(Fate::Accepted, Some("k"), "good", "row"),
-            fact(Fate::Accepted, Some("k"), "other", "other"),
-            fact(Fate::Accepted, Some("old"), "content", "row"),
+            fact(ACCEPTED, Some("k"), "good", "row"),
+            fact(ACCEPTED, None, "good", "row"),
+            fact(ACCEPTED, Some("k"), "good", "row"),
+            fact(ACCEPTED, Some("k"), "other", "other"),
+            fact(ACCEPTED, Some("old"), "content", "row"),
             fact(REJECTED, Some("k"), "bad", ""),
             fact(Fate::Ignored, Some("k"), "bad", ""),
         ];
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn a_message_that_is_known_or_stands_twice_is_nothing_else() {
         let marks = ["a", "b", "a", "c"].map(|id| Mark { id: Some(key(id)), ..Mark::default() });
-        let facts: Vec<Fact> = ["1", "2", "1", "2"].map(|k| fact(Fate::Accepted, Some(k), k, k)).into();
+        let facts: Vec<Fact> = ["1", "2", "1", "2"].map(|k| fact(ACCEPTED, Some(k), k, k)).into();
         let known = [false, true, false, false];
         let decisions = Decisions::new(&marks, &known, &facts, &[None; 4], OnConflict::Quarantine);
         // What the second would have claimed is the fourth's.
@@ -215,8 +216,8 @@ mod tests {
         assert_ne!(one.repeat(), fact(REJECTED, Some("k"), "worse", "").repeat());
         assert_ne!(one.repeat(), fact(REJECTED, Some("l"), "bad", "").repeat());
         assert_ne!(one.repeat(), fact(Fate::Ignored, Some("k"), "bad", "").repeat());
-        assert_eq!(one.repeat(), fact(Fate::Accepted, Some("k"), "bad", "row").repeated_conflict());
+        assert_eq!(one.repeat(), fact(ACCEPTED, Some("k"), "bad", "row").repeated_conflict());
         assert_eq!(fact(REJECTED, None, "bad", "").repeat(), None);
-        assert_eq!(fact(Fate::Accepted, Some("k"), "good", "row").repeat(), None);
+        assert_eq!(fact(ACCEPTED, Some("k"), "good", "row").repeat(), None);
     }
 }

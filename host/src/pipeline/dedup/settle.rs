@@ -167,7 +167,7 @@ impl Settled {
                 Decision::Duplicate => outcomes.duplicates += 1,
                 Decision::Conflict => outcomes.reject(rejection),
             }
-            fact.fate.uncount(outcomes);
+            fact.fate.uncount(&mut self.tally, &fact.version);
             self.tally.redelivered += u64::from(decision == Decision::Redelivered);
         }
         self.duplicates = decisions.of(Decision::Duplicate);
