@@ -130,7 +130,9 @@ fn dispatch(arguments: &[String]) -> Result<ExitCode> {
 fn help() -> String {
     let lines = COMMANDS.iter().map(|command| {
         let call = format!("{} {}", command.name, command.arguments);
-        format!("  {call:<30} {}\n", command.summary)
+        // What does not fit beside its summary stands above it.
+        let gap = if call.len() > 30 { format!("\n{:33}", "") } else { " ".repeat(31 - call.len()) };
+        format!("  {call}{gap}{}\n", command.summary)
     });
     std::iter::once("usage: cargo xtask COMMAND\n\n".to_owned()).chain(lines).collect()
 }
