@@ -1,7 +1,6 @@
 //! The columns of a file: what a record needs to become a JSON object, and what a row keeps of them.
 
 use super::Dialect;
-use csv_core::{Reader, ReaderBuilder, Terminator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -19,8 +18,6 @@ pub struct Columns {
     dialect: Dialect,
     /// What stands before each value in the JSON object: `{"a":`, then `,"b":`.
     pub(super) before: Vec<String>,
-    /// Set up for the dialect, and past a first record: what begins with a byte order mark later is not stripped of it.
-    pub(super) reader: Reader,
     attributes: String,
 }
 
@@ -51,7 +48,7 @@ impl Columns {
         let as_text = |byte: u8| char::from(byte).to_string();
         let (delimiter, quote) = (as_text(dialect.delimiter), dialect.quote.map(as_text).unwrap_or_default());
         let attributes = json!({ ATTRIBUTE: { "columns": names, "delimiter": delimiter, "quote": quote } }).to_string();
-        Ok(Self { before: before.collect(), names, dialect, reader: reader(dialect), attributes })
+        Ok(Self { before: before.collect(), names, dialect, attributes })
     }
 
     /// Reads what [`Columns::attributes`] has under its name.
@@ -91,19 +88,6 @@ impl Columns {
     pub fn weight(&self) -> usize {
         self.before.iter().map(|before| before.len() + 2).sum()
     }
-}
-
-/// A reader of one record after another, none of them the first of its file.
-fn reader(dialect: Dialect) -> Reader {
-    let mut builder = ReaderBuilder::new();
-    builder.delimiter(dialect.delimiter).terminator(Terminator::Any(b'\n'));
-    match dialect.quote {
-        Some(quote) => builder.quote(quote),
-        None => builder.quoting(false),
-    };
-    let mut reader = builder.build();
-    reader.read_record(b"x\n", &mut [0; 2], &mut [0; 2]);
-    reader
 }
 
 impl PartialEq for Columns {

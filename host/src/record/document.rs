@@ -3,7 +3,7 @@
 use super::{Columns, Dialect, Scan, Seen};
 use crate::rules::convert::REASON;
 use crate::verdict::{Rejection, clip, stage};
-use csv_core::{ReadRecordResult, Reader};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -18,12 +18,15 @@ enum Wrong {
 }
 
 thread_local! {
-    /// Fields one after another, and where each ends: kept, so that a record needs no memory of its own but for the object.
-    static FIELDS: RefCell<Fields> = RefCell::default();
+    /// Kept, so that a record needs no memory of its own but for the object.
+    static PARSER: RefCell<Option<Parser>> = const { RefCell::new(None) };
 }
 
-#[derive(Default)]
-struct Fields {
+/// Splits records of one dialect.
+struct Parser {
+    dialect: Dialect,
+    reader: Reader,
+    /// Fields one after another, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -73,23 +76,15 @@ impl fmt::Display for Wrong {
     }
 }
 
-/// The fields of a record that is text, as texts. The error says what is wrong with it.
+/// The fields of a record, as texts. The error says what is wrong with it.
 pub fn fields(dialect: Dialect, text: &[u8]) -> Result<Vec<String>, String> {
-    // What is read by these columns is not looked at.
-    let columns = Columns::new(vec!["-".to_owned()], dialect).expect("a name is there");
-    let split = |fields: &mut Fields| {
-        check(dialect, text)?;
-        fields.read(columns.reader.clone(), text);
-        Ok(fields.all().map(|field| String::from_utf8_lossy(field).into_owned()).collect())
-    };
-    FIELDS.with_borrow_mut(split).map_err(|wrong: Wrong| wrong.to_string())
+    let all = |parser: &Parser| parser.all().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+    split(dialect, text, |parser| Ok(all(parser))).map_err(|wrong| wrong.to_string())
 }
 
 fn object(columns: &Columns, text: &[u8]) -> Result<Vec<u8>, Wrong> {
-    check(columns.dialect(), text)?;
-    FIELDS.with_borrow_mut(|fields| {
-        fields.read(columns.reader.clone(), text);
-        let (count, wanted) = (fields.ends.len(), columns.before.len());
+    split(columns.dialect(), text, |parser| {
+        let (count, wanted) = (parser.ends.len(), columns.before.len());
         if count < wanted {
             return Err(Wrong::Fewer(count));
         }
@@ -97,7 +92,7 @@ fn object(columns: &Columns, text: &[u8]) -> Result<Vec<u8>, Wrong> {
             return Err(Wrong::More(count));
         }
         let mut object = Vec::with_capacity(text.len() + columns.weight() + 1);
-        for (before, field) in columns.before.iter().zip(fields.all()) {
+        for (before, field) in columns.before.iter().zip(parser.all()) {
             object.extend_from_slice(before.as_bytes());
             // Dividers and quotes are single ASCII bytes: a part of a text between them is a text.
             let field = std::str::from_utf8(field).map_err(|_| Wrong::Encoding(0))?;
@@ -105,6 +100,19 @@ fn object(columns: &Columns, text: &[u8]) -> Result<Vec<u8>, Wrong> {
         }
         object.push(b'}');
         Ok(object)
+    })
+}
+
+/// Splits a record, and hands its fields over.
+fn split<T>(dialect: Dialect, text: &[u8], use_it: impl FnOnce(&Parser) -> Result<T, Wrong>) -> Result<T, Wrong> {
+    check(dialect, text)?;
+    PARSER.with_borrow_mut(|kept| {
+        let parser = match kept {
+            Some(parser) if parser.dialect == dialect => parser,
+            kept => kept.insert(Parser::new(dialect)),
+        };
+        parser.read(text);
+        use_it(parser)
     })
 }
 
@@ -118,11 +126,24 @@ fn check(dialect: Dialect, text: &[u8]) -> Result<(), Wrong> {
     }
 }
 
-impl Fields {
+impl Parser {
+    fn new(dialect: Dialect) -> Self {
+        let mut builder = ReaderBuilder::new();
+        builder.delimiter(dialect.delimiter).terminator(Terminator::Any(b'\n'));
+        match dialect.quote {
+            Some(quote) => builder.quote(quote),
+            None => builder.quoting(false),
+        };
+        let mut reader = builder.build();
+        // What is read first would be stripped of a byte order mark, and is no beginning of a file.
+        reader.read_record(b"-\n", &mut [0; 2], &mut [0; 2]);
+        Self { dialect, reader, bytes: Vec::new(), ends: Vec::new() }
+    }
+
     /// Splits a record that is whole.
-    fn read(&mut self, mut reader: Reader, text: &[u8]) {
-        let Self { bytes, ends } = self;
-        // Fields are never longer than their record, and there are at most as many as bytes, and one.
+    fn read(&mut self, text: &[u8]) {
+        let Self { reader, bytes, ends, .. } = self;
+        // Fields are never longer than their record.
         bytes.resize(text.len().max(bytes.len()), 0);
         ends.resize(ends.capacity().max(16), 0);
         let (mut rest, mut written, mut count) = (text, 0, 0);

@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(seen("\"a\nb\",c\nd", false), Seen::End(7));
         assert_eq!(seen("a,\"b\"\r\nc", false), Seen::End(6));
         assert_eq!(seen("a,\"b\"\nc", false), Seen::End(5));
-        assert_eq!(seen("\"a\"\"\n\"\"b\"\nc", false), Seen::End(10));
+        assert_eq!(seen("\"a\"\"\n\"\"b\"\nc", false), Seen::End(9));
         assert_eq!(seen("\"\"\n", false), Seen::End(2));
         // A quote that does not begin its field is a byte like others.
         assert_eq!(seen("a\"b, \"c\nd", false), Seen::End(7));

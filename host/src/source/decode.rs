@@ -251,7 +251,7 @@ mod tests {
             let error = read(&mut input).1.unwrap().to_string();
             assert!(error.starts_with(&format!("the {kind} archive is damaged: ")), "{error}");
         }
-        let (_file, mut input) = file(&[gzip(&text), b"and more".to_vec()].concat());
+        let (_file, mut input) = file(&[gzip(&text), b"and no archive".to_vec()].concat());
         let (all, error) = read(&mut input);
         assert!(all == text && error.unwrap().to_string().contains("gzip archive is damaged"));
     }

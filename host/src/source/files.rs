@@ -120,7 +120,11 @@ impl Part {
         if text == "**" {
             return Ok(Self::Any);
         }
-        let glob = GlobBuilder::new(text).literal_separator(true).build().map_err(|error| error.kind().to_string())?;
+        let glob = GlobBuilder::new(text)
+            .literal_separator(true)
+            .empty_alternates(true)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
         Ok(Self::Name(Box::new(glob.compile_matcher()), text.starts_with('.')))
     }
 }

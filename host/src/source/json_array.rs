@@ -94,16 +94,20 @@ impl Values {
         self.again_at = 0;
         let mut values = Deserializer::from_slice(bytes).into_iter::<IgnoredAny>();
         let whole = match values.next() {
-            Some(Ok(_)) => Some(values.byte_offset()),
-            Some(Err(error)) if !error.is_eof() => return Err(self.broken(&format!("{error} of it"))),
-            Some(Err(_)) | None if is_all => return Err(self.broken("the file ends and the value does not")),
-            Some(Err(_)) | None => None,
+            // What has an end of its own is whole; a number may go on.
+            Some(Ok(_)) if values.byte_offset() < bytes.len() || matches!(bytes[0], b'{' | b'[' | b'"') => {
+                Some(values.byte_offset())
+            }
+            Some(Err(error)) if !error.is_eof() && (is_all || !in_number(bytes)) => {
+                return Err(self.broken(&format!("{error} of it")));
+            }
+            _ if is_all => return Err(self.broken("the file ends and the value does not")),
+            _ => None,
         };
         match whole {
-            // A number may go on.
-            Some(end) if end < bytes.len() || is_all => {
+            Some(end) => {
                 self.buffer.give(before);
-                Ok(Some(self.gave(self.buffer.bytes().len().min(end))))
+                Ok(Some(self.gave(end)))
             }
             _ if bytes.len() > self.limit => {
                 let mut long = Long::new(&self.buffer);
@@ -152,6 +156,11 @@ impl Values {
 
 fn blanks(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count()
+}
+
+/// Whether the bytes break off where a number must have another digit: that is no error yet.
+fn in_number(bytes: &[u8]) -> bool {
+    matches!(bytes.last(), Some(b'-' | b'+' | b'.' | b'e' | b'E'))
 }
 
 /// Finds the end of a value that is not looked at otherwise.
@@ -267,8 +276,10 @@ mod tests {
             assert!(wrong.contains(what), "{text}: {wrong}");
         };
         broken("{\"a\":1}\n", 0, "format = \"lines\"");
-        broken("[1, 2", 1, "value 2 of its array, at byte 2: the file ends and the array does not");
+        broken("[{}", 1, "value 2 of its array, at byte 3: the file ends and the array does not");
+        broken("[1, 2", 1, "value 2 of its array, at byte 2: the file ends and the value does not");
         broken("[1, 2, ", 2, "value 3 of its array, at byte 5: the file ends and the value does not");
+        broken("[1, -", 1, "value 2 of its array, at byte 2: invalid number");
         broken("[{\"a\":1}, {\"a\":", 1, "value 2 of its array");
         broken("[1 2]", 1, "neither `,` nor `]`");
         broken("[1,]", 1, "expected value");

@@ -87,7 +87,7 @@ fn csv_options_are_taken_or_refused_with_their_key() {
         (&["source.stdin.csv.delimiter=§"], "delimiter", "not one ASCII character"),
         (&["source.stdin.csv.delimiter=\"\\n\""], "delimiter", "ends a line"),
         (&["source.stdin.csv.delimiter='", "source.stdin.csv.quote='"], "delimiter", "they must differ"),
-        (&["source.stdin.csv.quote=''"], "quote", "not one ASCII character"),
+        (&["source.stdin.csv.quote=ab"], "quote", "not one ASCII character"),
         (&["source.stdin.csv.header=false"], "columns", "no header"),
         (&["source.stdin.csv.columns=[]"], "columns", "no column"),
         (&["source.stdin.csv.columns=[\"a\", \"\"]"], "columns", "column 2 has no name"),

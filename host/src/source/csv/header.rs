@@ -64,18 +64,19 @@ fn differ(names: &[String], wanted: &[String], of: &str) -> String {
     let listed = |names: Vec<&String>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let missing: Vec<&String> = wanted.iter().filter(|name| !names.contains(name)).collect();
     let unknown: Vec<&String> = names.iter().filter(|name| !wanted.contains(name)).collect();
-    let mut text = format!("its columns are not those of {of}");
-    if missing.is_empty() && unknown.is_empty() {
-        let (name, other) = names.iter().zip(wanted).find(|(name, other)| name != other).expect("they differ");
-        text.push_str(&format!(": the same names in another order, `{name}` stands where `{other}` should"));
-    }
+    let mut differences = Vec::new();
     if !missing.is_empty() {
-        text.push_str(&format!(": it lacks {}", listed(missing)));
+        differences.push(format!("it lacks {}", listed(missing)));
     }
     if !unknown.is_empty() {
-        text.push_str(&format!(": it has {}, too", listed(unknown)));
+        differences.push(format!("it has {} beside them", listed(unknown)));
     }
-    text
+    if let Some((name, other)) = names.iter().zip(wanted).find(|(name, other)| name != other)
+        && differences.is_empty()
+    {
+        differences.push(format!("`{name}` stands where `{other}` should"));
+    }
+    format!("its columns are not those of {of}: {}", differences.join(", and "))
 }
 
 /// The columns of regular files, by their headers alone. None for one without a record, or that cannot be read so far: that
