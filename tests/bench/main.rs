@@ -3,6 +3,7 @@
 //! Every figure is the median of several rounds, and every ratio is taken between figures of the same round, one after
 //! the other on the same machine: speeds drift, ratios drift less. Nothing here passes or fails on a figure.
 
+mod csv;
 mod dedup;
 mod payloads;
 mod python;
@@ -23,7 +24,7 @@ struct Arguments {
     smoke: bool,
     json: Option<PathBuf>,
     python: String,
-    /// Only this part: `sandbox`, `whole`, `swap`, `dedup` or `windows`.
+    /// Only this part: `sandbox`, `csv`, `whole`, `swap`, `dedup` or `windows`.
     part: Option<String>,
 }
 
@@ -49,6 +50,9 @@ fn main() -> Result<()> {
     let wanted = |part: &str| arguments.part.as_deref().is_none_or(|only| only == part);
     if wanted("sandbox") {
         sandbox::measure(effort, &arguments.python, &mut report)?;
+    }
+    if wanted("csv") {
+        csv::measure(effort, &mut report)?;
     }
     if wanted("whole") {
         whole::measure(effort, &mut report)?;
@@ -80,7 +84,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments> {
             "--part" => arguments.part = Some(value()?),
             _ => {
                 bail!(
-                    "unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|whole|swap|dedup|windows"
+                    "unknown argument {word}: use --smoke, --json FILE, --python PROGRAM, --part sandbox|csv|whole|swap|dedup|windows"
                 )
             }
         }
