@@ -2,7 +2,7 @@
 
 use crate::digest::{Digest, Running};
 use crate::event::KEPT;
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use std::io::{self, Read};
 
 /// How much is read at once.
@@ -67,6 +67,10 @@ impl Buffer {
             digest.update(&bytes);
         }
         bytes
+    }
+    /// Drops the first bytes: they are not given out.
+    pub fn drop(&mut self, length: usize) {
+        self.bytes.advance(length);
     }
 }
 

@@ -41,31 +41,39 @@ impl Values {
             return self.pass_over(is_all);
         }
         loop {
-            let blank = blanks(self.buffer.bytes());
-            self.buffer.give(blank);
             let bytes = self.buffer.bytes();
-            let Some(first) = bytes.first() else {
-                return if is_all { self.end() } else { Ok(None) };
-            };
-            let before = match (self.place, first) {
-                (Place::BeforeArray, b'[') => {
-                    self.buffer.give(1);
+            let blank = blanks(bytes);
+            if blank > CHUNK {
+                // However many there are, they are not held.
+                self.pass(blank);
+                continue;
+            }
+            let before = match (self.place, bytes.get(blank)) {
+                (_, None) if is_all => return self.end(),
+                (_, None) => return Ok(None),
+                (Place::BeforeArray, Some(b'[')) => {
+                    self.buffer.give(blank + 1);
                     self.place = Place::BeforeFirst;
                     continue;
                 }
                 (Place::BeforeArray, _) => {
-                    return Err(
-                        "it is no JSON array: that begins with `[`. For a value a line use format = \"lines\"".into()
-                    );
+                    let what = "it is no JSON array: that begins with `[`. For a value a line use format = \"lines\"";
+                    return Err(what.into());
                 }
-                (Place::BeforeFirst | Place::BehindValue, b']') => {
-                    self.buffer.give(1);
+                (Place::BeforeFirst | Place::BehindValue, Some(b']')) => {
                     self.place = Place::BehindArray;
+                    self.pass(blank + 1);
                     continue;
                 }
-                (Place::BeforeFirst, _) => 0,
-                // It is given out together with the value: a position is behind a value.
-                (Place::BehindValue, b',') => 1 + blanks(&bytes[1..]),
+                (Place::BeforeFirst, _) => blank,
+                // They are given out together with the value: a position is right behind a value.
+                (Place::BehindValue, Some(b',')) => {
+                    let before = blank + 1 + blanks(&bytes[blank + 1..]);
+                    if before > self.limit.saturating_add(CHUNK) {
+                        return Err(self.broken("nothing but blanks stands where the value should"));
+                    }
+                    before
+                }
                 (Place::BehindValue, _) => {
                     return Err(self.broken("neither `,` nor `]` stands behind the value before it"));
                 }
@@ -74,6 +82,15 @@ impl Values {
                 }
             };
             return self.value(before, is_all);
+        }
+    }
+
+    /// Passes over what is no value. What ends the array is not given out: the file is the same when its array has grown.
+    fn pass(&mut self, length: usize) {
+        if self.place == Place::BehindArray {
+            self.buffer.drop(length);
+        } else {
+            self.buffer.give(length);
         }
     }
 
@@ -232,7 +249,8 @@ mod tests {
             match values.next(is_all) {
                 Ok(Some(line)) => lines.push(line),
                 Ok(None) if is_all => {
-                    assert_eq!(values.buffer.digest(), Some(Digest::of(text)));
+                    let given = usize::try_from(values.buffer.given()).unwrap();
+                    assert_eq!(values.buffer.digest(), Some(Digest::of(&text[..given])));
                     return (lines, None);
                 }
                 Ok(None) => is_all = !values.buffer.fill(&mut input).unwrap(),
@@ -317,6 +335,17 @@ mod tests {
         let (lines, wrong) = split(text.as_bytes(), 1 << 16, 1 << 20);
         assert_eq!(wrong, None);
         lines.len()
+    }
+
+    #[test]
+    fn blanks_are_not_held() {
+        let blank = " ".repeat(3 * CHUNK);
+        let text = format!("{blank}[{blank}1{blank},{blank}2{blank}]{blank}");
+        let (lines, wrong) = split(text.as_bytes(), CHUNK, 10 * CHUNK);
+        assert_eq!((lines.len(), wrong), (2, None));
+        // Those in front of a value are, so there are not to be more than that may be held.
+        let (lines, wrong) = split(text.as_bytes(), CHUNK, CHUNK);
+        assert!(lines.len() == 1 && wrong.unwrap().contains("nothing but blanks"));
     }
 
     #[test]

@@ -30,9 +30,9 @@ fn a_record_that_was_rejected_is_judged_again_as_it_was_read() {
 
     // What the pipeline file says of files now has nothing to do with records that were read before.
     let mild = judged_by(strict, "offvia-booking").set("source.file.csv.delimiter=|");
-    let report = mild.quarantine("replay", &["--json"]).expect(0).json();
+    let report = mild.quarantine("replay", &["--all", "--json"]).expect(0).json();
     assert_eq!((&report["selected"], &report["accepted"]), (&3.into(), &2.into()), "{report}");
-    assert_eq!(report["rejected"]["PARSE_CSV"]["unclosed_quote"], 1, "{report}");
+    assert_eq!(report["rejected"][0]["code"], "unclosed_quote", "{report}");
     assert_eq!(silver(&mild), ["1", "2", "3"]);
     assert_eq!(tables::column(&mild.database(), "fact_bookings", "passenger_id"), ["Jane\n\"JD\" Doe"; 3]);
     let open = tables::query(&mild.database(), "SELECT error_stage FROM poisoned_events WHERE resolved_at IS NULL");
@@ -46,8 +46,8 @@ fn an_attribute_called_csv_makes_no_record() {
     let event = serde_json::json!({ "data": "x", "attributes": { "csv": "{\"columns\":[\"a\"]}" } }).to_string();
     let pipeline = Pipeline::offvia(event).warm().set("source.file.format=envelope");
     pipeline.run().expect(0);
-    let report = pipeline.quarantine("replay", &["--json"]).expect(0).json();
-    assert_eq!(report["rejected"]["PARSE_JSON"].as_object().map(serde_json::Map::len), Some(1), "{report}");
+    let report = pipeline.quarantine("replay", &["--all", "--json"]).expect(0).json();
+    assert_eq!(report["rejected"][0]["stage"], "PARSE_JSON", "{report}");
     let shown = pipeline.quarantine("show", &["1", "--json"]).expect(0).json();
     assert_eq!(shown["attributes"]["csv"], "{\"columns\":[\"a\"]}");
 }
