@@ -10,7 +10,7 @@
 //! `preflight inspect` names them; NUMERIC, TIMESTAMP and DATE as text, BYTES as base64), `reject` (`stage`, and
 //! `reason` if it is given), `ignore` (its text, or `true` for any) and `fault` (its code).
 
-use crate::event::Event;
+use crate::event::{Event, Form};
 use crate::rules::{Judge, Manifest, Rule, fault::SandboxError};
 use crate::time::parse_rfc3339;
 use crate::verdict::Verdict;
@@ -114,7 +114,7 @@ fn fixture(line: &str) -> Result<Fixture, String> {
         received_time: publish_time,
         ordering_key: None,
         delivery_attempt: None,
-        refused: None,
+        form: Form::Whole,
     };
     Ok(Fixture { name: raw.name, event, expect: raw.expect })
 }

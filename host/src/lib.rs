@@ -26,6 +26,7 @@ pub mod ledger;
 pub mod pace;
 pub mod pipeline;
 pub mod provision;
+pub mod record;
 pub mod releases;
 pub mod row;
 pub mod rules;

@@ -15,6 +15,8 @@ pub mod stage {
     pub const SINK_REJECTED: &str = "SINK_REJECTED";
     /// The source could not make an event of what it read.
     pub const PARSE_ENVELOPE: &str = "PARSE_ENVELOPE";
+    /// What stands in a CSV file is no record with its columns.
+    pub const PARSE_CSV: &str = "PARSE_CSV";
     /// The payload is above `limits.payload`.
     pub const PAYLOAD_TOO_LARGE: &str = "PAYLOAD_TOO_LARGE";
     /// The event came after its window had closed.
@@ -24,8 +26,17 @@ pub mod stage {
 
     /// Whether a stage is one of the host's own.
     pub fn is_reserved(stage: &str) -> bool {
-        [ROUTING, RULE_FAULT, SINK_REJECTED, PARSE_ENVELOPE, PAYLOAD_TOO_LARGE, LATE_DATA, DUPLICATE_CONFLICT]
-            .contains(&stage)
+        [
+            ROUTING,
+            RULE_FAULT,
+            SINK_REJECTED,
+            PARSE_ENVELOPE,
+            PARSE_CSV,
+            PAYLOAD_TOO_LARGE,
+            LATE_DATA,
+            DUPLICATE_CONFLICT,
+        ]
+        .contains(&stage)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Golden cases: each folder of `tests/goldens` is an example, with the rows that it gives.
 //!
 //! `pipeline.toml` runs as it is (`preflight run tests/goldens/CASE/pipeline.toml`); `setup.sql`, where there is one, is
-//! applied to the database first. `UPDATE_GOLDENS=1` writes the expected rows anew.
+//! applied to the database first, and `refused.txt` has what a case is refused with. `UPDATE_GOLDENS=1` writes the expected
+//! rows anew.
 
 use preflight_tests::goldens::{self, Case};
 use serde_json::json;
@@ -26,7 +27,24 @@ macro_rules! cases {
 cases! {
     a_table_that_refuses_rows
     broken_envelopes
+    csv_blank_lines
+    csv_byte_order_mark
+    csv_crlf
+    csv_empty_file
+    csv_fields_missing_and_extra
+    csv_files_of_a_pattern
+    csv_gzip
+    csv_header_only
+    csv_headers_that_differ
+    csv_invalid_utf8
+    csv_last_line_without_newline
+    csv_no_header
+    csv_other_delimiter
+    csv_quoted_fields
+    csv_unterminated_quote
+    csv_zstd
     envelopes
+    json_array
     lines_as_they_are
     partition_range
     payload_too_large

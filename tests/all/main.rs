@@ -8,6 +8,7 @@ mod bigquery;
 mod cache;
 mod cli;
 mod crash;
+mod csv;
 mod dedup;
 mod demo;
 mod demo_cloud;

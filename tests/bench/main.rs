@@ -3,6 +3,7 @@
 //! Every figure is the median of several rounds, and every ratio is taken between figures of the same round, one after
 //! the other on the same machine: speeds drift, ratios drift less. Nothing here passes or fails on a figure.
 
+mod csv;
 mod dedup;
 mod payloads;
 mod python;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// What can be measured by itself.
-const PARTS: [&str; 6] = ["sandbox", "whole", "swap", "dedup", "windows", "shopflow"];
+const PARTS: [&str; 7] = ["sandbox", "csv", "whole", "swap", "dedup", "windows", "shopflow"];
 
 /// What the command line asks for.
 struct Arguments {
@@ -54,6 +55,9 @@ fn main() -> Result<()> {
     let wanted = |part: &str| arguments.part.as_deref().is_none_or(|only| only == part);
     if wanted("sandbox") {
         sandbox::measure(effort, &arguments.python, &mut report)?;
+    }
+    if wanted("csv") {
+        csv::measure(effort, &mut report)?;
     }
     if wanted("whole") {
         whole::measure(effort, &mut report)?;

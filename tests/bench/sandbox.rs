@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::{Effort, python};
 use anyhow::{Result, anyhow, ensure};
 use bytes::Bytes;
-use preflight::event::Event;
+use preflight::event::{Event, Form};
 use preflight::rules::cache::CodeCache;
 use preflight::rules::judge::Isolation;
 use preflight::rules::metering::Metering;
@@ -93,7 +93,7 @@ fn event(payload: String) -> Event {
         received_time: 0,
         ordering_key: None,
         delivery_attempt: None,
-        refused: None,
+        form: Form::Whole,
     }
 }
 

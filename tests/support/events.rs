@@ -1,6 +1,6 @@
 //! Events as a source would hand them over, for tests that call the library.
 
-use preflight::event::Event;
+use preflight::event::{Event, Form};
 
 /// An event with this payload.
 pub fn event(message_id: &str, payload: impl Into<Vec<u8>>) -> Event {
@@ -12,7 +12,7 @@ pub fn event(message_id: &str, payload: impl Into<Vec<u8>>) -> Event {
         received_time: 1_791_382_201_000_000,
         ordering_key: None,
         delivery_attempt: None,
-        refused: None,
+        form: Form::Whole,
     }
 }
 

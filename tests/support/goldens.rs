@@ -45,6 +45,9 @@ impl Case {
     /// Runs the case and compares all tiers; with `UPDATE_GOLDENS=1` it writes what came out as expected.
     #[track_caller]
     pub fn check(&self) {
+        if let Ok(refused) = std::fs::read_to_string(self.directory.join("refused.txt")) {
+            return self.refused(&refused);
+        }
         let mut differences = String::new();
         for (tier, rows) in self.run() {
             let expected = self.directory.join("expected").join(format!("{tier}.ndjson"));
@@ -66,6 +69,28 @@ impl Case {
         );
     }
 
+    /// Runs a case that is refused: nothing is written, and what it says has each line of `lines` in it.
+    fn refused(&self, lines: &str) {
+        let temporary = tempfile::tempdir().expect("a temporary directory can be made");
+        let database = temporary.path().join("warehouse.db");
+        for command in ["check", "run"] {
+            let ended =
+                Ended::from_output(self.command(command, &database).output().expect("it can be started")).expect(2);
+            for line in lines.lines() {
+                assert!(ended.stderr.contains(line), "{command} does not say {line:?}: {}", ended.stderr);
+            }
+        }
+        assert!(!database.exists(), "there is a database");
+    }
+
+    fn command(&self, name: &str, database: &Path) -> Command {
+        let mut command = Command::new(paths::preflight());
+        command.arg(name).arg(self.directory.join("pipeline.toml")).arg("--json").stdin(Stdio::null());
+        command.args(["--set", &format!("warehouse.sqlite.path={}", database.display())]);
+        command.args(["--set", &format!("rules.cache={}", paths::scratch().join("code").display())]);
+        command
+    }
+
     /// The rows by tier; none where there is no such table.
     fn run(&self) -> Vec<(&'static str, Option<Vec<Row>>)> {
         let temporary = tempfile::tempdir().expect("a temporary directory can be made");
@@ -75,10 +100,7 @@ impl Case {
             connection.execute_batch(&sql).unwrap_or_else(|error| panic!("setup.sql: {error}"));
         }
         let started = now();
-        let mut command = Command::new(paths::preflight());
-        command.arg("run").arg(self.directory.join("pipeline.toml")).arg("--json").stdin(Stdio::null());
-        command.args(["--set", &format!("warehouse.sqlite.path={}", database.display())]);
-        command.args(["--set", &format!("rules.cache={}", paths::scratch().join("code").display())]);
+        let mut command = self.command("run", &database);
         let report = Ended::from_output(command.output().expect("preflight can be started")).expect(0).json();
         let run = started..=now();
 
@@ -107,7 +129,7 @@ impl Case {
             if NOW.contains(&column.as_str()) {
                 assert!(run.contains(&text.to_owned()), "{column} {text} is not within the run, {run:?}");
                 *value = "(the time of the run)".into();
-            } else if PUBLISHED.contains(&column.as_str()) && text == self.input_time() {
+            } else if PUBLISHED.contains(&column.as_str()) && self.input_times().contains(text) {
                 *value = "(the time of the input file)".into();
             } else if column == "rule_digest" {
                 *value = rule_of(text).into();
@@ -116,9 +138,22 @@ impl Case {
         row
     }
 
-    fn input_time(&self) -> String {
-        let metadata = self.directory.join("input.ndjson").metadata().expect("a case has an input");
-        format_micros(from_system(metadata.modified().expect("the file system keeps times")))
+    /// When the files of the case were changed.
+    fn input_times(&self) -> BTreeSet<String> {
+        let mut times = BTreeSet::new();
+        let mut directories = vec![self.directory.clone()];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(directory).expect("it can be listed") {
+                let entry = entry.expect("it can be listed");
+                let metadata = entry.metadata().expect("it is there");
+                if metadata.is_dir() {
+                    directories.push(entry.path());
+                } else {
+                    times.insert(format_micros(from_system(metadata.modified().expect("the file system keeps times"))));
+                }
+            }
+        }
+        times
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) struct DiffArgs {
     /// A quarantine or bronze table of the database
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
-    /// How events stand in the file: lines or envelope [default: the pipeline's, else lines]
+    /// How events stand in the file: lines, envelope, csv or json-array [default: the pipeline's, else lines]
     #[arg(long, conflicts_with = "table")]
     format: Option<Format>,
     /// Judge only events of this version [default: of the versions that both serve]
@@ -139,7 +139,7 @@ fn settings(args: &DiffArgs) -> anyhow::Result<Settings> {
         return Ok(Settings {
             store: None,
             routing: by.map(|by| Routing { by, default: args.default.clone() }),
-            format: args.format.unwrap_or(Format::Lines),
+            format: args.format.clone().unwrap_or(Format::Lines),
             limits: Limits::default(),
             max_payload: DEFAULT_MAX_PAYLOAD,
             batch: BatchConfig::default(),
@@ -154,7 +154,7 @@ fn settings(args: &DiffArgs) -> anyhow::Result<Settings> {
             RulesFrom::Store(store) => Some(store),
             RulesFrom::Components(_) => None,
         },
-        format: args.format.unwrap_or(config.source.format()),
+        format: format(args.format.as_ref(), config.source.format()),
         routing: Some(config.rules.routing),
         limits: config.limits,
         max_payload: config.max_payload,
@@ -163,6 +163,14 @@ fn settings(args: &DiffArgs) -> anyhow::Result<Settings> {
         isolation: config.rules.isolation,
         cache: config.rules.cache,
     })
+}
+
+/// The format that is asked for, else the pipeline's; where both are CSV, as the pipeline has it.
+fn format(asked: Option<&Format>, pipeline: &Format) -> Format {
+    match (asked, pipeline) {
+        (Some(Format::Csv(_)), Format::Csv(_)) | (None, _) => pipeline.clone(),
+        (Some(asked), _) => asked.clone(),
+    }
 }
 
 /// A component file, or one of the store by the beginning of its digest.

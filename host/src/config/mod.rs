@@ -10,6 +10,7 @@ mod layers;
 mod problem;
 mod provision;
 mod raw;
+mod source;
 pub(crate) mod units;
 mod validate;
 
@@ -19,6 +20,7 @@ pub use google::{BigqueryConfig, PubsubConfig};
 pub use layers::{Layers, key_path};
 pub use problem::{ConfigError, Problem};
 pub use provision::{Backoff, BronzeSubscription, DeadLetter, ProvisionConfig, PubsubProvision, SubscriptionSettings};
+pub use source::{CsvOptions, Format, SourceConfig};
 pub use validate::default_cache;
 
 use crate::rules::guard::GuardLimits;
@@ -29,7 +31,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// A pipeline, validated. Paths are absolute or relative to the working directory.
@@ -79,25 +80,6 @@ pub struct Config {
     pub provision: ProvisionConfig,
 }
 
-/// Where events come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SourceConfig {
-    /// A file, read to its end.
-    File {
-        /// Its path.
-        path: PathBuf,
-        /// How events stand in it.
-        format: Format,
-    },
-    /// Standard input, read to its end.
-    Stdin {
-        /// How events stand in it.
-        format: Format,
-    },
-    /// A Pub/Sub subscription, pulled until the worker is asked to stop.
-    Pubsub(PubsubConfig),
-}
-
 impl Config {
     /// The tables it writes to.
     pub fn tiers(&self) -> impl Iterator<Item = &TierConfig> {
@@ -105,56 +87,6 @@ impl Config {
         let aggregates = self.aggregates.iter().map(|aggregate| &aggregate.tier);
         let judged = [self.bronze.as_ref(), Some(&self.silver.tier), Some(&self.quarantine)];
         judged.into_iter().flatten().chain(late).chain(aggregates)
-    }
-}
-
-impl SourceConfig {
-    /// Whether it has an end.
-    pub const fn is_bounded(&self) -> bool {
-        !matches!(self, Self::Pubsub(_))
-    }
-
-    /// How events stand in it. In a message stands a payload as it is.
-    pub const fn format(&self) -> Format {
-        match self {
-            Self::File { format, .. } | Self::Stdin { format } => *format,
-            Self::Pubsub(_) => Format::Lines,
-        }
-    }
-
-    /// What rows call it: `file:` and the name of the file, `stdin`, or the full name of the subscription.
-    pub fn name(&self) -> String {
-        match self {
-            Self::File { path, .. } => {
-                format!(
-                    "file:{}",
-                    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
-                )
-            }
-            Self::Stdin { .. } => "stdin".to_owned(),
-            Self::Pubsub(config) => config.subscription.clone(),
-        }
-    }
-}
-
-/// How events stand in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// A payload per line, bytes as they are.
-    Lines,
-    /// NDJSON with `data` or `data_base64`, `attributes`, `message_id`, `publish_time`, `ordering_key`.
-    Envelope,
-}
-
-impl FromStr for Format {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "lines" => Ok(Self::Lines),
-            "envelope" => Ok(Self::Envelope),
-            other => Err(format!("{other:?} is not a format: use \"lines\" or \"envelope\"")),
-        }
     }
 }
 

@@ -51,12 +51,23 @@ pub(super) struct RawSource {
 pub(super) struct RawFile {
     pub path: String,
     pub format: Option<String>,
+    pub csv: Option<RawCsv>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 pub(super) struct RawStdin {
     pub format: Option<String>,
+    pub csv: Option<RawCsv>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawCsv {
+    pub delimiter: Option<String>,
+    pub quote: Option<String>,
+    pub header: Option<bool>,
+    pub columns: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -7,6 +7,7 @@ mod dedup;
 mod google;
 mod provision;
 mod rules;
+mod source;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -15,11 +16,8 @@ mod window;
 
 use super::layers::Layers;
 use super::problem::ConfigError;
-use super::raw::{self, RawConfig, RawSilver, RawSource, RawTier, RawWarehouse};
-use super::{
-    BatchConfig, Config, DEFAULT_MAX_PAYLOAD, Format, SilverConfig, SourceConfig, TierConfig, WarehouseConfig,
-    default_threads,
-};
+use super::raw::{self, RawConfig, RawSilver, RawTier, RawWarehouse};
+use super::{BatchConfig, Config, DEFAULT_MAX_PAYLOAD, SilverConfig, TierConfig, WarehouseConfig, default_threads};
 use crate::rules::Limits;
 use crate::rules::metering::TICK;
 use check::Check;
@@ -170,26 +168,6 @@ impl Check {
             return Some(name);
         }
         self.refuse("name", format!("{name:?} is not a pipeline name: use a-z, 0-9 and -, at most 63"))
-    }
-
-    fn source(&mut self, raw: RawSource) -> Option<SourceConfig> {
-        match (raw.file, raw.stdin, raw.pubsub) {
-            (Some(file), None, None) => {
-                self.path("source.file.path", &file.path);
-                let format = self.format("source.file.format", file.format.as_deref());
-                Some(SourceConfig::File { path: file.path.into(), format: format? })
-            }
-            (None, Some(stdin), None) => {
-                let format = self.format("source.stdin.format", stdin.format.as_deref());
-                Some(SourceConfig::Stdin { format: format? })
-            }
-            (None, None, Some(pubsub)) => Some(SourceConfig::Pubsub(self.pubsub(pubsub)?)),
-            _ => self.refuse("source", "give exactly one of source.file, source.stdin, source.pubsub"),
-        }
-    }
-
-    fn format(&mut self, key: &str, format: Option<&str>) -> Option<Format> {
-        format.unwrap_or("lines").parse().map_err(|what| self.refuse::<()>(key, what)).ok()
     }
 
     fn batch(&mut self, raw: &raw::RawBatch, bigquery: Option<&raw::RawBigquery>) -> BatchConfig {

@@ -83,6 +83,17 @@ pub struct Read {
     pub not_whole: Vec<Cow<'static, str>>,
 }
 
+impl Read {
+    /// What a pipeline would quarantine unjudged is not judged here either.
+    fn note(&mut self, event: Event) {
+        let unjudged = event.document().err().map(|rejection| rejection.stage.clone());
+        match unjudged {
+            None => self.events.push(event),
+            Some(stage) => self.not_whole.push(stage),
+        }
+    }
+}
+
 impl Input {
     /// Opens it. Payloads above `max_payload` bytes are refused as in a pipeline.
     pub fn open(&self, batch: BatchConfig, max_payload: usize) -> Result<Batches, InputError> {
@@ -116,14 +127,10 @@ fn read(source: &SourceConfig, batch: BatchConfig, max_payload: usize) -> Result
     Ok(Box::new(std::iter::from_fn(move || running.batches.blocking_recv().map(|batch| Ok(whole(batch?))))))
 }
 
-/// What a pipeline would quarantine unjudged is not judged here either.
 fn whole(batch: Batch) -> Read {
     let mut read = Read::default();
     for event in batch.events {
-        match event.refused {
-            None => read.events.push(event),
-            Some(rejection) => read.not_whole.push(rejection.stage),
-        }
+        read.note(event);
     }
     read
 }
@@ -179,7 +186,7 @@ impl Iterator for Rows {
         let mut read = Read::default();
         for row in rows {
             match row.lacks {
-                None => read.events.push(row.event),
+                None => read.note(row.event),
                 Some(lack) => read.not_whole.push(lack.as_str().into()),
             }
         }

@@ -220,7 +220,7 @@ mod tests {
                 received_time: 0,
                 ordering_key: None,
                 delivery_attempt: None,
-                refused: None,
+                form: crate::event::Form::Whole,
             };
             tally.judged(&event, (&m, old), (&m, new), compare((&m, old), (&m, new)));
         }

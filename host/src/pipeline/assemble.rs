@@ -153,7 +153,7 @@ impl<'a> Assembler<'a> {
         );
         let clipped = Rejection { reason, ..rejection.clone() };
         // A whole payload without its attributes is no whole event, and would pass for one by its size.
-        let bare = kept.len() == payload.len() && !judged.event.attributes.is_empty();
+        let bare = kept.len() == payload.len() && judged.event.attributes_json() != "{}";
         // A longer event version is no rule's.
         let judged = Judged { version: judged.version.filter(|version| version.len() <= NAME), ..judged };
         let context = self.context(judged, "{}", Some(&clipped));
@@ -174,7 +174,7 @@ impl<'a> Assembler<'a> {
             text: String::from_utf8_lossy(payload),
             bytes: payload,
             // Of what the source refused it kept only a part, or what is no payload.
-            size: judged.event.refused.is_none().then_some(payload.len()),
+            size: judged.event.refused().is_none().then_some(payload.len()),
             attributes,
             rejection,
         }
@@ -352,6 +352,7 @@ fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Form;
     use crate::row::{Column, ColumnType};
     use crate::warehouse::{Layout, Limit};
     use bytes::Bytes;
@@ -390,7 +391,7 @@ mod tests {
                 received_time: 0,
                 ordering_key: None,
                 delivery_attempt: None,
-                refused: None,
+                form: Form::Whole,
             };
             let plan = plan(encoding);
             let mut assembler = Assembler::new(&plan);
@@ -447,7 +448,7 @@ mod tests {
             received_time: 20_000 * DAY,
             ordering_key: None,
             delivery_attempt: None,
-            refused: None,
+            form: Form::Whole,
         };
         let of = |plan: &Plan, at: Micros| {
             outcome(plan, &manifest, &event, Ok(Verdict::Accept(vec![Value::Timestamp(at)]))).unwrap()

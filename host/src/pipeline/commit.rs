@@ -106,7 +106,7 @@ impl Committer {
             let behind = |of: &Contribution| events[of.event as usize].publish_time.saturating_sub(of.event_time);
             self.delivery.metrics.out_of_orderness(first.map(behind));
             lock(source)
-                .committed(events.iter().filter(|event| event.refused.is_none()).map(|event| event.publish_time));
+                .committed(events.iter().filter(|event| event.refused().is_none()).map(|event| event.publish_time));
             let watermark = lock(source).estimate(event_time.watermark()).watermark;
             let step = Self::step(event_time, &plan, contributions, events, watermark, &self.clock).await?;
             more = Self::take(step, &mut parts, &mut seen, &mut tally);

@@ -315,8 +315,8 @@ pub fn judge_one<'a>(
     event: &'a Event,
     tally: &mut Tally,
 ) -> Result<Outcome<'a>, SandboxError> {
-    if let Some(refused) = &event.refused {
-        return Ok((None, Err(refused.clone())));
+    if let Err(rejection) = event.document() {
+        return Ok((None, Err(rejection.clone())));
     }
     let (version, served) = match rules.route(event) {
         (version, Ok(served)) => (version, served),

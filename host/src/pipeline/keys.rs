@@ -26,15 +26,19 @@ pub fn message(event: &Event) -> Key {
 /// The key of an event before the rules, if it has one. What the source could make no whole event of has none, nor has
 /// an event without the attribute or the field, or with an empty one.
 pub fn before_rules(by: &DedupBy, event: &Event) -> Option<Key> {
-    if event.refused.is_some() {
+    if event.refused().is_some() {
         return None;
     }
     match by {
-        DedupBy::Payload => Some(Key::of("payload", &event.payload)),
+        DedupBy::Payload => {
+            let mut parts = Parts::of("payload");
+            payload(&mut parts, event);
+            Some(parts.key())
+        }
         DedupBy::MessageId => Some(Key::of("message_id", event.message_id.as_bytes())),
         DedupBy::Attribute(name) => named("attribute", name, event.attribute(name)?),
         // A field that is unclear is for the rule to judge.
-        DedupBy::Field(pointer) => named("field", pointer.as_str(), &pointer.find(&event.payload).ok()??),
+        DedupBy::Field(pointer) => named("field", pointer.as_str(), &pointer.find(event.document().ok()?).ok()??),
         DedupBy::Columns(_) => None,
     }
 }
@@ -49,10 +53,18 @@ fn named(what: &str, name: &str, value: &str) -> Option<Key> {
     Some(parts.key())
 }
 
+/// The payload; of a record with its columns: without them its text may mean something else.
+fn payload(parts: &mut Parts, event: &Event) {
+    parts.add(&event.payload);
+    if let Some(columns) = event.columns() {
+        parts.add(columns.attributes().as_bytes());
+    }
+}
+
 /// What the producer sent, as far as it is compared: the payload, and the attributes in whatever order they came.
 pub fn content(event: &Event, compared: Compared) -> Fingerprint {
     let mut parts = Parts::of("content");
-    parts.add(&event.payload);
+    payload(&mut parts, event);
     if compared == Compared::Whole {
         let mut attributes: Vec<&(String, String)> = event.attributes.iter().collect();
         attributes.sort_unstable();

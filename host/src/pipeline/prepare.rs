@@ -7,6 +7,7 @@ use super::plan::{Plan, plan};
 use crate::config::{Config, ConfigError, Problem, PubsubConfig, RulesFrom, SourceConfig};
 use crate::releases::{Releases, RuleStore};
 use crate::rules::{RuleSet, Sandbox};
+use crate::source;
 use crate::source::pubsub::{self, Unfit};
 use crate::warehouse::{self, LiveTables, NewTable, WarehouseError};
 use std::sync::Arc;
@@ -130,17 +131,14 @@ pub enum SourceFound {
 /// A file that cannot be opened, a subscription that is not there or cannot be pulled: that is told before anything else
 /// is done.
 pub(super) fn source_exists(config: &Config) -> Result<SourceFound, ConfigError> {
-    let path = match &config.source {
-        SourceConfig::File { path, .. } => path,
-        SourceConfig::Stdin { .. } => return Ok(SourceFound::Bytes),
-        SourceConfig::Pubsub(subscription) => return subscription_exists(subscription),
-    };
-    match path.metadata() {
-        Ok(metadata) if metadata.is_dir() => {
-            Err(Problem::new("source.file.path", format!("{} is a directory", path.display())).into())
+    match &config.source {
+        SourceConfig::File { path, format } => {
+            let looked = source::look_for(path, format, config.max_payload);
+            looked.map_err(|error| Problem::new("source.file.path", error.to_string()))?;
+            Ok(SourceFound::Bytes)
         }
-        Ok(_) => Ok(SourceFound::Bytes),
-        Err(error) => Err(Problem::new("source.file.path", format!("{}: {error}", path.display())).into()),
+        SourceConfig::Stdin { .. } => Ok(SourceFound::Bytes),
+        SourceConfig::Pubsub(subscription) => subscription_exists(subscription),
     }
 }
 

@@ -122,7 +122,9 @@ impl Instance {
         limits: &Limits,
         event: &Event,
     ) -> Result<Result<Verdict, Fault>, SandboxError> {
-        let fuel = limits.fuel_for(event.payload.len());
+        // What has no document is not judged; if it were, its rule would say what is wrong with the payload.
+        let document = event.document().unwrap_or(&event.payload);
+        let fuel = limits.fuel_for(document.len());
         let fuel = if self.alone { fuel.saturating_add(fuel / Limits::SLACK as u64) } else { fuel };
         store::arm(&mut self.store, sandbox.metering(), fuel, limits.wall_clock)?;
         self.judged += 1;
@@ -130,7 +132,7 @@ impl Instance {
         let attributes: Vec<(&str, &str)> =
             wanted.iter().filter_map(|name| Some((name.as_str(), event.attribute(name)?))).collect();
         let guest_event = GuestEvent {
-            payload: &event.payload,
+            payload: document,
             attributes: &attributes,
             message_id: &event.message_id,
             publish_time: event.publish_time,

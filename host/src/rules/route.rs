@@ -33,7 +33,10 @@ impl Routing {
     pub fn version<'a>(&'a self, event: &'a Event) -> Result<Cow<'a, str>, Rejection> {
         let found = match &self.by {
             By::Attribute(name) => event.attribute(name).map(Cow::Borrowed),
-            By::Field(pointer) => pointer.find(&event.payload)?.map(Cow::Owned),
+            By::Field(pointer) => match event.document() {
+                Ok(document) => pointer.find(document)?.map(Cow::Owned),
+                Err(_) => None,
+            },
             By::Default => None,
         };
         found.or(self.default.as_deref().map(Cow::Borrowed)).ok_or_else(|| {

@@ -195,7 +195,9 @@ impl RuleSet {
         let key = match &self.canary_by {
             By::Attribute(name) => event.attribute(name).map(Cow::Borrowed),
             // A payload that cannot be read has no key; its rule will say what is wrong with it.
-            By::Field(pointer) => pointer.find(&event.payload).ok().flatten().map(Cow::Owned),
+            By::Field(pointer) => {
+                event.document().ok().and_then(|document| pointer.find(document).ok().flatten()).map(Cow::Owned)
+            }
             By::Default => None,
         };
         let key = key.as_deref().unwrap_or(&event.message_id);

@@ -6,7 +6,7 @@
 pub mod script;
 
 use crate::config::{Config, ConfigError};
-use crate::event::Event;
+use crate::event::{Event, Form};
 use crate::pipeline::evaluate::judge_one;
 use crate::pipeline::prepare;
 use crate::pipeline::windows::{Aggregate, Contribution, aggregate, rows};
@@ -94,7 +94,7 @@ impl Simulation {
             received_time: self.processing_time,
             ordering_key: None,
             delivery_attempt: None,
-            refused: None,
+            form: Form::Whole,
         };
         let (_, judged) = judge_one(&mut self.judge, &self.rules, &event, &mut Tally::default())?;
         self.judge.end_batch();

@@ -5,7 +5,7 @@
 //! or an ordering key has at most 1,024 bytes, an event at most 100 attributes, as in Pub/Sub; an empty id or key is an
 //! absent one.
 
-use crate::event::Event;
+use crate::event::{Event, Form};
 use crate::time::{Micros, parse_rfc3339};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -105,7 +105,7 @@ pub(super) fn parse(
         received_time,
         ordering_key: id("ordering_key", envelope.ordering_key)?,
         delivery_attempt: envelope.delivery_attempt,
-        refused: None,
+        form: Form::Whole,
     })
 }
 

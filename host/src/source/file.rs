@@ -1,144 +1,239 @@
-//! Reading a file or standard input in micro-batches.
+//! Reading files or standard input in micro-batches.
 
-use super::lines::{Line, Splitter};
-use super::oversize::{refuse_above, too_large};
-use super::position::{self, FilePosition, Found};
-use super::{Batch, Leases, OpenError, Progress, Settings, SourceError, envelope};
+use super::csv::{Header, columns_of_all};
+use super::decode::Input;
+use super::files::{self, Found};
+use super::position::{self, FilePosition};
+use super::stream::{Common, Start, Stream};
+use super::{Batch, Leases, OpenError, Progress, Settings, SourceError};
 use crate::config::Format;
 use crate::digest::Running;
 use crate::event::Event;
 use crate::ledger::LedgerError;
-use crate::rules::convert::REASON;
+use crate::record::Columns;
 use crate::stop::Stop;
 use crate::time::{Micros, from_system};
-use crate::verdict::{Rejection, clip, stage};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::OFlags;
-use std::fs::File;
-use std::io::{self, Seek};
+use std::collections::VecDeque;
+use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How often a reader that waits for input looks whether it should stop.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Reads events from a file descriptor.
+/// Reads events from one input after another.
 pub(super) struct Reader {
-    input: File,
+    files: VecDeque<Pending>,
+    current: Option<Current>,
+    header: Option<Header>,
+    /// Bytes of files that were read to their end, and of all there are.
+    done: u64,
+    total: u64,
+}
+
+/// A regular file whose turn has not come.
+struct Pending {
+    found: Found,
+    /// What the ledger knows it by, and where it was read to.
+    key: String,
+    known: Option<FilePosition>,
+    columns: Option<Arc<Columns>>,
+}
+
+/// The input that is read.
+struct Current {
+    input: Input,
     path: PathBuf,
-    splitter: Splitter,
-    publish_time: Micros,
+    stream: Stream,
     ids: String,
-    line: u64,
+    publish_time: Micros,
     /// Known for regular files, which the ledger remembers.
     remembered: Option<Remembered>,
-    ended: bool,
     /// Why no more can be read, until it is reported: what was read before comes first.
     failed: Option<io::Error>,
+    /// Whether no more can be made of what was read either.
+    is_broken: bool,
 }
 
 struct Remembered {
     key: String,
-    offset: u64,
     generation: u32,
-    open_line: bool,
 }
 
 impl Reader {
-    /// Opens a file where the ledger says it was read to.
-    pub fn file(
+    /// Finds the files that a path means, and where the ledger says they were read to. They are opened when it is their turn;
+    /// but the headers of all of them are looked at now.
+    pub fn files(
         path: &Path,
         settings: &Settings,
-        position: impl FnOnce(&str) -> Result<Option<String>, LedgerError>,
+        position: impl Fn(&str) -> Result<Option<String>, LedgerError>,
     ) -> Result<Self, OpenError> {
-        let io = |error| OpenError::Source(SourceError::Io { path: path.to_owned(), error });
-        // Without blocking: a named pipe that nobody writes to yet would keep the run from being asked to stop.
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let mut input = File::options().read(true).custom_flags(flags).open(path).map_err(io)?;
-        let metadata = input.metadata().map_err(io)?;
-        if metadata.is_dir() {
-            return Err(io(io::ErrorKind::IsADirectory.into()));
-        }
-        let file_name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        if !metadata.is_file() {
-            // A pipe or a terminal: nothing to remember.
+        let found = find(path)?;
+        if is_stream(&found) {
+            let path = &found[0].path;
+            let input = Input::open(path).map_err(io_error(path))?;
             return Ok(Self::stream(input, path, settings));
         }
-        let canonical = path.canonicalize().map_err(io)?;
-        let key = format!("file:{}", canonical.display());
-        let (start, digest) = match position(&key)? {
-            None => (None, Running::default()),
-            Some(text) => {
-                let known: FilePosition = serde_json::from_str(&text).map_err(|error| {
-                    OpenError::Source(SourceError::Position { path: path.to_owned(), error: error.to_string() })
-                })?;
-                match position::compare(&mut input, known).map_err(io)? {
-                    Found::Same(known, digest) => (Some(known), digest),
-                    Found::Replaced { generation } => {
-                        tracing::info!(path = %path.display(), "the file was replaced since it was read; reading it as new");
-                        let start =
-                            FilePosition { offset: 0, line: 0, digest: String::new(), generation, open_line: false };
-                        (Some(start), Running::default())
-                    }
-                }
-            }
-        };
-        let generation = start.as_ref().map_or(1, |start| start.generation);
-        // Message ids stay unique when a path is used again for another file.
-        let ids = if generation == 1 { file_name.clone() } else { format!("{file_name}#{generation}") };
-        Ok(Self {
-            input,
-            path: path.to_owned(),
-            splitter: Splitter::new(line_limit(settings), Some(digest)),
-            publish_time: metadata.modified().map_or(0, from_system),
-            ids,
-            line: start.as_ref().map_or(0, |start| start.line),
-            remembered: Some(Remembered {
-                key,
-                offset: start.as_ref().map_or(0, |start| start.offset),
-                generation,
-                open_line: start.is_some_and(|start| start.open_line),
-            }),
-            ended: false,
-            failed: None,
-        })
+        let Looked { header, columns } = look(&found, settings.source.format(), settings.max_payload)?;
+        let mut pending = VecDeque::with_capacity(found.len());
+        for (found, columns) in found.into_iter().zip(columns) {
+            let path = &found.path;
+            let key = format!("file:{}", path.canonicalize().map_err(io_error(path))?.display());
+            let known = match position(&key)? {
+                Some(text) => Some(
+                    serde_json::from_str(&text)
+                        .map_err(|error| SourceError::Position { path: path.clone(), error: error.to_string() })?,
+                ),
+                None => None,
+            };
+            pending.push_back(Pending { found, key, known, columns });
+        }
+        let total = pending.iter().map(|pending| pending.found.size).sum();
+        Ok(Self { files: pending, current: None, header, done: 0, total })
     }
 
     /// Opens standard input.
     pub fn stdin(settings: &Settings) -> Result<Self, SourceError> {
-        let path = PathBuf::from("standard input");
-        match io::stdin().as_fd().try_clone_to_owned() {
-            Ok(input) => Ok(Self::stream(input.into(), &path, settings)),
-            Err(error) => Err(SourceError::Io { path, error }),
-        }
+        let path = Path::new("standard input");
+        let input = io::stdin().as_fd().try_clone_to_owned().and_then(|input| Input::of(input.into()));
+        Ok(Self::stream(input.map_err(io_error(path))?, path, settings))
     }
 
     /// Something that can be read once. Its message ids carry the time of the start, so that two runs differ.
-    fn stream(input: File, path: &Path, settings: &Settings) -> Self {
+    fn stream(input: Input, path: &Path, settings: &Settings) -> Self {
         let now = settings.clock.now();
-        Self {
+        let header = match settings.source.format() {
+            Format::Csv(options) => Some(Header::of(options)),
+            _ => None,
+        };
+        let current = Current {
             input,
             path: path.to_owned(),
+            stream: Stream::new(settings, header.as_ref(), Start::default()),
             ids: format!("{}-{now}", settings.source.name()),
-            splitter: Splitter::new(line_limit(settings), None),
             publish_time: now,
-            line: 0,
             remembered: None,
-            ended: false,
             failed: None,
-        }
+            is_broken: false,
+        };
+        Self { files: VecDeque::new(), current: Some(current), header, done: 0, total: 0 }
     }
 
-    /// The next micro-batch; none at the end of the input, or when asked to stop. A file is read on from its position the
-    /// next time; what was taken from a pipe is nowhere else, so all of it is given out first, also before an error.
+    /// The next micro-batch; none at the end of the last input, or when asked to stop. It has events of one input only. A
+    /// file is read on from its position the next time; what was taken from a pipe is nowhere else, so all of it is given out
+    /// first, also before an error.
     pub fn next_batch(
         &mut self,
         settings: &Settings,
         progress: &Progress,
         stop: &Stop,
+    ) -> Result<Option<Batch>, SourceError> {
+        loop {
+            let Some(current) = &mut self.current else {
+                let Some(pending) = self.files.pop_front().filter(|_| !stop.requested()) else { return Ok(None) };
+                let path = pending.found.path.clone();
+                let opened = Current::open(pending, self.header.as_ref(), settings);
+                self.current = Some(opened.map_err(io_error(&path))?);
+                continue;
+            };
+            let (done, total) = (self.done, self.total);
+            let shows = |bytes: u64, size: u64| {
+                progress.bytes.store(done + bytes, Ordering::Relaxed);
+                // Files may grow while they are read.
+                progress.total.store(if size == 0 { 0 } else { total.max(done + size) }, Ordering::Relaxed);
+            };
+            if let Some(batch) = current.next_batch(settings, stop, shows)? {
+                return Ok(Some(batch));
+            }
+            if !current.stream.has_ended() {
+                return Ok(None);
+            }
+            self.done += current.input.progress().0;
+            self.current = None;
+        }
+    }
+}
+
+/// Finds the files that a path means, and refuses those whose headers differ from what they should be.
+pub(super) fn look_for(path: &Path, format: &Format, max_payload: usize) -> Result<(), SourceError> {
+    let found = find(path)?;
+    if !is_stream(&found) {
+        look(&found, format, max_payload)?;
+    }
+    Ok(())
+}
+
+fn find(path: &Path) -> Result<Vec<Found>, SourceError> {
+    files::find(path).map_err(|error| SourceError::Files(error.to_string()))
+}
+
+/// Whether it is a pipe or a terminal: nothing to remember, and nothing to look at beforehand.
+fn is_stream(found: &[Found]) -> bool {
+    matches!(found, [Found { path, .. }] if !path.metadata().is_ok_and(|metadata| metadata.is_file()))
+}
+
+/// What headers have to say, and the columns of each file.
+struct Looked {
+    header: Option<Header>,
+    columns: Vec<Option<Arc<Columns>>>,
+}
+
+/// Looks at the headers, if the format has them.
+fn look(found: &[Found], format: &Format, max_payload: usize) -> Result<Looked, SourceError> {
+    let Format::Csv(options) = format else { return Ok(Looked { header: None, columns: vec![None; found.len()] }) };
+    let mut header = Header::of(options);
+    let paths = found.iter().map(|found| found.path.as_path());
+    let columns =
+        columns_of_all(paths, &mut header, max_payload).map_err(|(path, error)| SourceError::Io { path, error })?;
+    Ok(Looked { header: Some(header), columns })
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> SourceError {
+    let path = path.to_owned();
+    |error| SourceError::Io { path, error }
+}
+
+impl Current {
+    /// Opens a file where the ledger says it was read to.
+    fn open(pending: Pending, header: Option<&Header>, settings: &Settings) -> io::Result<Self> {
+        let Pending { found, key, known, columns } = pending;
+        let mut input = Input::open(&found.path)?;
+        let mut generation = 1;
+        let mut start = Start { digest: Some(Running::default()), ..Start::default() };
+        if let Some(known) = known {
+            generation = known.generation;
+            if let Some(digest) = position::goes_on(&mut input, &known)? {
+                let FilePosition { offset, line, open_line, .. } = known;
+                start = Start { offset, line, open_line, digest: Some(digest), columns };
+            } else {
+                tracing::info!(path = %found.path.display(), "the file was replaced since it was read; reading it as new");
+                generation = generation.saturating_add(1);
+                input.rewind()?;
+            }
+        }
+        // Message ids stay unique when a path is used again for another file.
+        let ids = if generation == 1 { found.name } else { format!("{}#{generation}", found.name) };
+        Ok(Self {
+            publish_time: input.metadata().modified().map_or(0, from_system),
+            input,
+            path: found.path,
+            stream: Stream::new(settings, header, start),
+            ids,
+            remembered: Some(Remembered { key, generation }),
+            failed: None,
+            is_broken: false,
+        })
+    }
+
+    /// The next micro-batch; none at its end, or when asked to stop. `shows` is told how far it is, and how much there is.
+    fn next_batch(
+        &mut self,
+        settings: &Settings,
+        stop: &Stop,
+        shows: impl Fn(u64, u64),
     ) -> Result<Option<Batch>, SourceError> {
         if self.remembered.is_some() && stop.requested() {
             return Ok(None);
@@ -147,46 +242,51 @@ impl Reader {
         let mut weight = 0;
         let mut oldest: Option<Instant> = None;
         let mut received_time = settings.clock.now();
-        while events.len() < settings.batch.max_events && weight < settings.batch.max_bytes {
-            let line = match self.splitter.next() {
-                Some(line) => line,
-                None if self.ended => match self.splitter.last() {
-                    Some(line) => line,
-                    None => break,
-                },
-                None if self.failed.is_some() => break,
-                None => {
-                    if stop.requested() {
-                        self.ended = self.remembered.is_none();
-                        if self.ended {
-                            continue;
-                        }
-                        break;
-                    }
-                    let wait = oldest.map_or(LOOK, |since| settings.batch.max_age.saturating_sub(since.elapsed()));
-                    if oldest.is_some() && wait.is_zero() {
-                        break;
-                    }
-                    match self.read(wait.min(LOOK)) {
-                        Ok(false) => {}
-                        Ok(true) => {
-                            self.show(progress);
-                            if events.is_empty() {
-                                received_time = settings.clock.now();
-                            }
-                        }
-                        Err(error) => {
-                            self.ended = self.remembered.is_none();
-                            self.failed = Some(error);
-                        }
-                    }
+        while events.len() < settings.batch.max_events && weight < settings.batch.max_bytes && !self.is_broken {
+            let common = Common { ids: &self.ids, publish_time: self.publish_time, received_time };
+            match self.stream.next(common) {
+                Ok(Some(event)) => {
+                    weight += event.weight();
+                    events.push(event);
+                    oldest.get_or_insert_with(Instant::now);
                     continue;
                 }
-            };
-            if let Some(event) = self.event(settings, line, received_time) {
-                weight += event.weight();
-                events.push(event);
-                oldest.get_or_insert_with(Instant::now);
+                Ok(None) => {}
+                Err(error) => {
+                    self.failed.get_or_insert(error);
+                    self.is_broken = true;
+                }
+            }
+            if self.stream.has_ended() || self.failed.is_some() {
+                break;
+            }
+            if stop.requested() {
+                if self.remembered.is_some() {
+                    break;
+                }
+                self.stream.end();
+                continue;
+            }
+            let wait = oldest.map_or(LOOK, |since| settings.batch.max_age.saturating_sub(since.elapsed()));
+            if oldest.is_some() && wait.is_zero() {
+                break;
+            }
+            self.input.wait(wait.min(LOOK));
+            match self.stream.fill(&mut self.input) {
+                Ok(_) => {
+                    self.show(&shows);
+                    if events.is_empty() {
+                        received_time = settings.clock.now();
+                    }
+                }
+                // Nothing came; or somebody else reads from the same pipe, and was faster.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => {
+                    self.failed = Some(error);
+                    if self.remembered.is_none() {
+                        self.stream.end();
+                    }
+                }
             }
         }
         if events.is_empty() {
@@ -198,102 +298,22 @@ impl Reader {
         Ok(Some(Batch { events, position: self.position(), leases: Leases::default() }))
     }
 
-    /// Waits for input and reads once, noting the end. False if nothing came.
-    fn read(&mut self, wait: Duration) -> io::Result<bool> {
-        if !self.ready(wait)? {
-            return Ok(false);
-        }
-        self.ended = match self.splitter.fill(&mut self.input) {
-            Ok(more) => !more,
-            // Somebody else reads from the same pipe, and was faster.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
-            Err(error) => return Err(error),
-        };
-        Ok(true)
-    }
-
-    fn ready(&self, wait: Duration) -> io::Result<bool> {
-        let mut fds = [PollFd::new(&self.input, PollFlags::IN)];
-        let wait = rustix::event::Timespec::try_from(wait).map_err(io::Error::other)?;
-        match poll(&mut fds, Some(&wait)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn show(&mut self, progress: &Progress) {
+    fn show(&mut self, shows: impl Fn(u64, u64)) {
         if self.remembered.is_none() {
-            progress.bytes.store(self.splitter.taken(), Ordering::Relaxed);
+            shows(self.stream.taken(), 0);
         } else {
-            let at = self.input.stream_position().unwrap_or_default();
-            let total = self.input.metadata().map_or(0, |metadata| metadata.len());
-            progress.bytes.store(at, Ordering::Relaxed);
-            progress.total.store(total.max(at), Ordering::Relaxed);
+            let (at, size) = self.input.progress();
+            shows(at, size);
         }
     }
 
-    /// The position behind the last line given out.
+    /// The position behind the last event given out.
     fn position(&self) -> Option<(String, String)> {
-        let remembered = self.remembered.as_ref()?;
-        let position = FilePosition {
-            offset: remembered.offset,
-            line: self.line,
-            digest: self.splitter.digest()?.to_string(),
-            generation: remembered.generation,
-            open_line: remembered.open_line,
-        };
-        Some((remembered.key.clone(), serde_json::to_string(&position).expect("a position is plain data")))
-    }
-
-    /// An event from a line. None for what ends a line judged before the file grew: a newline, perhaps with a carriage
-    /// return before it, or as yet only that.
-    fn event(&mut self, settings: &Settings, line: Line, received_time: Micros) -> Option<Event> {
-        if let Some(remembered) = &mut self.remembered {
-            remembered.offset += line.consumed;
-            let was_open = std::mem::replace(&mut remembered.open_line, !line.terminated);
-            if was_open && matches!(line.bytes.as_ref(), b"" | b"\r") {
-                return None;
-            }
-        }
-        self.line += 1;
-        let message_id = format!("{}:{}", self.ids, self.line);
-        let mut event = Event {
-            payload: line.bytes,
-            attributes: Vec::new(),
-            message_id,
-            publish_time: self.publish_time,
-            received_time,
-            ordering_key: None,
-            delivery_attempt: None,
-            refused: None,
-        };
-        if let Some((size, digest)) = line.too_long {
-            event.refused = Some(too_large(size, line_limit(settings), &digest.to_string(), event.payload.len()));
-            return Some(event);
-        }
-        if settings.source.format() == Format::Envelope {
-            let publish_time = (!settings.is_recorded).then_some(event.publish_time);
-            match envelope::parse(&event.payload, &event.message_id, publish_time, received_time) {
-                Ok(parsed) => event = parsed,
-                Err(reason) => {
-                    // It may name a field of the line, which may be nearly all of the line.
-                    let reason = clip(&reason, REASON);
-                    event.refused = Some(Rejection::by_host(stage::PARSE_ENVELOPE, "envelope", reason));
-                    return Some(event);
-                }
-            }
-        }
-        refuse_above(settings.max_payload, &mut event);
-        Some(event)
-    }
-}
-
-/// The longest line that is held whole. An envelope is longer than its payload: base64, escapes, attributes.
-fn line_limit(settings: &Settings) -> usize {
-    match settings.source.format() {
-        Format::Lines => settings.max_payload,
-        Format::Envelope => settings.max_payload.saturating_mul(2).saturating_add(1 << 20),
+        let Remembered { key, generation } = self.remembered.as_ref()?;
+        let (offset, line, digest, open_line) = self.stream.stands()?;
+        let (digest, generation) = (digest.to_string(), *generation);
+        let position = FilePosition { offset, line, digest, generation, open_line };
+        Some((key.clone(), serde_json::to_string(&position).expect("a position is plain data")))
     }
 }
 
@@ -301,12 +321,12 @@ fn line_limit(settings: &Settings) -> usize {
 mod tests {
     use super::*;
     use crate::config::{BatchConfig, SourceConfig};
+    use crate::rules::convert::REASON;
     use crate::running_time::RunningTime;
     use crate::time::SystemClock;
     use std::io::Write as _;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
-    use std::sync::Arc;
 
     fn settings(format: Format) -> Settings {
         Settings {
@@ -323,7 +343,8 @@ mod tests {
     fn reader(settings: &Settings) -> (Reader, UnixStream, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let input: OwnedFd = ours.try_clone().unwrap().into();
-        (Reader::stream(input.into(), Path::new("a socket"), settings), ours, theirs)
+        let input = Input::of(input.into()).unwrap();
+        (Reader::stream(input, Path::new("a socket"), settings), ours, theirs)
     }
 
     fn next(reader: &mut Reader, settings: &Settings) -> Result<Option<Vec<Event>>, SourceError> {
@@ -359,7 +380,7 @@ mod tests {
         writeln!(theirs, "{{\"{name}\":1}}\n{{\"attributes\":{{\"{name}\":\"\",\"{name}\":\"\"}}}}").unwrap();
         drop(theirs);
         let events = next(&mut reader, &settings).unwrap().unwrap();
-        let reasons: Vec<String> = events.into_iter().map(|event| event.refused.unwrap().reason).collect();
+        let reasons: Vec<String> = events.into_iter().map(|event| event.refused().unwrap().reason.clone()).collect();
         assert_eq!(reasons.len(), 2);
         for reason in reasons {
             assert!(reason.len() <= REASON && reason.contains("nnn"), "{} bytes", reason.len());

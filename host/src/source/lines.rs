@@ -1,96 +1,65 @@
-//! Bytes into lines, without copying a payload and without holding a line that is too long.
+//! Bytes into lines, or into records of one or more lines, without copying a payload and without holding one that is too
+//! long.
 
-use crate::digest::{Digest, Running};
-use crate::event::KEPT;
-use bytes::{Bytes, BytesMut};
-use std::io::{self, Read};
-
-/// How much is read at once.
-const CHUNK: usize = 256 * 1024;
+use super::buffer::{Buffer, Long};
+use super::csv::Records;
+use crate::digest::Digest;
+use bytes::Bytes;
 
 /// A line, without its newline. A carriage return before it is part of the line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
-    /// Its bytes; the first [`KEPT`] if it is too long.
+    /// Its bytes; the first [`KEPT`] if it is too long. Those of a record may be several lines.
     pub bytes: Bytes,
     /// Size and digest of a line that is above the limit.
     pub too_long: Option<(u64, Digest)>,
     /// Whether a newline ended it.
     pub terminated: bool,
-    /// Bytes it took in the input, its newline included.
-    pub consumed: u64,
 }
 
-/// Splits what is fed to it.
+/// Splits what is in its buffer.
 pub(super) struct Splitter {
-    buffer: BytesMut,
-    /// Bytes of `buffer` known to hold no newline.
+    pub buffer: Buffer,
+    /// Bytes of the buffer known to hold no newline.
     scanned: usize,
     limit: usize,
-    /// Bytes that were read.
-    taken: u64,
+    /// Tells where records end; without it each line is one.
+    records: Option<Records>,
     /// A line above the limit of which the end was not seen yet.
     long: Option<Long>,
-    /// Over every byte of the lines given out.
-    digest: Option<Running>,
-}
-
-struct Long {
-    kept: Vec<u8>,
-    size: u64,
-    digest: Running,
-    /// The splitter's digest with what was seen of this line. It becomes the splitter's when the line is given out: a
-    /// position that is stored before that ends in front of the line, and so must its digest.
-    over_all: Option<Running>,
 }
 
 impl Splitter {
-    /// A splitter for lines of at most `limit` bytes. With a digest, it goes on with that over all lines given out.
-    pub fn new(limit: usize, digest: Option<Running>) -> Self {
-        Self { buffer: BytesMut::new(), scanned: 0, limit, taken: 0, long: None, digest }
+    /// A splitter for lines of at most `limit` bytes.
+    pub fn new(buffer: Buffer, limit: usize, records: Option<Records>) -> Self {
+        Self { buffer, scanned: 0, limit, records, long: None }
     }
 
-    /// The digest of every byte given out so far.
-    pub fn digest(&self) -> Option<Digest> {
-        self.digest.as_ref().map(Running::digest)
-    }
-
-    /// Reads once. False at the end of the input.
-    pub fn fill(&mut self, input: &mut impl Read) -> io::Result<bool> {
-        let length = self.buffer.len();
-        self.buffer.resize(length + CHUNK, 0);
-        let got = loop {
-            match input.read(&mut self.buffer[length..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other,
+    /// The next whole line, or whole record, of what was read. With `is_all` nothing comes behind it.
+    pub fn next(&mut self, is_all: bool) -> Option<Line> {
+        let bytes = self.buffer.bytes();
+        let newline = memchr::memchr(b'\n', &bytes[self.scanned..]).map(|at| self.scanned + at);
+        let end = match newline {
+            Some(at) => at,
+            None if is_all && (!bytes.is_empty() || self.long.is_some()) => bytes.len(),
+            None => {
+                self.scanned = bytes.len();
+                if self.long.is_some() || bytes.len() > self.limit {
+                    self.swallow(self.scanned);
+                }
+                return None;
             }
         };
-        self.buffer.truncate(length + *got.as_ref().unwrap_or(&0));
-        let got = got?;
-        self.taken += got as u64;
-        Ok(got > 0)
-    }
-
-    /// Bytes that were read.
-    pub fn taken(&self) -> u64 {
-        self.taken
-    }
-
-    /// The next whole line of what was read.
-    pub fn next(&mut self) -> Option<Line> {
-        if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
-            return Some(self.take(self.scanned + at, true));
-        }
-        self.scanned = self.buffer.len();
-        if self.long.is_some() || self.buffer.len() > self.limit {
-            self.swallow(self.buffer.len());
-        }
-        None
-    }
-
-    /// What stands after the last newline, at the end of the input.
-    pub fn last(&mut self) -> Option<Line> {
-        (!self.buffer.is_empty() || self.long.is_some()).then(|| self.take(self.buffer.len(), false))
+        let end = match &mut self.records {
+            Some(records) if self.long.is_none() && end <= self.limit => {
+                // It is looked for again when more is there.
+                self.scanned = end;
+                records.end(bytes, end, is_all)?
+            }
+            _ => end,
+        };
+        let terminated = end < bytes.len();
+        Some(self.take(end, terminated))
     }
 
     fn take(&mut self, length: usize, terminated: bool) -> Line {
@@ -98,51 +67,41 @@ impl Splitter {
         if self.long.is_some() || length > self.limit {
             self.swallow(length);
         }
-        let (bytes, too_long, mut consumed) = if let Some(long) = self.long.take() {
-            self.digest = long.over_all;
-            (long.kept.into(), Some((long.size, long.digest.digest())), long.size)
+        let (bytes, too_long) = if let Some(long) = self.long.take() {
+            let (bytes, too_long) = long.end(&mut self.buffer);
+            (bytes, Some(too_long))
         } else {
-            let bytes = self.buffer.split_to(length).freeze();
-            self.seen(&bytes);
-            (bytes, None, length as u64)
+            self.shift(length);
+            (self.buffer.give(length), None)
         };
         if terminated {
-            let newline = self.buffer.split_to(1);
-            self.seen(&newline);
-            consumed += 1;
+            self.shift(1);
+            self.buffer.give(1);
         }
-        Line { bytes, too_long, terminated, consumed }
+        Line { bytes, too_long, terminated }
     }
 
     /// Moves the first bytes of the buffer into the line that is too long.
     fn swallow(&mut self, length: usize) {
-        let piece = self.buffer.split_to(length).freeze();
+        self.long.get_or_insert_with(|| Long::new(&self.buffer)).take(&mut self.buffer, length);
         self.scanned = 0;
-        let long = self.long.get_or_insert_with(|| Long {
-            kept: Vec::new(),
-            size: 0,
-            digest: Running::default(),
-            over_all: self.digest.clone(),
-        });
-        // What is kept must not depend on how the input is cut: the same file gives the same rows, read anew or resumed.
-        long.kept.extend_from_slice(&piece[..piece.len().min(KEPT - long.kept.len())]);
-        long.size += piece.len() as u64;
-        long.digest.update(&piece);
-        if let Some(digest) = &mut long.over_all {
-            digest.update(&piece);
-        }
+        self.shift(length);
     }
 
-    fn seen(&mut self, bytes: &[u8]) {
-        if let Some(digest) = &mut self.digest {
-            digest.update(bytes);
+    fn shift(&mut self, bytes: usize) {
+        if let Some(records) = &mut self.records {
+            records.shift(bytes);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::buffer::CHUNK;
     use super::*;
+    use crate::digest::Running;
+    use crate::event::KEPT;
+    use std::io::{self, Read};
 
     /// An input that gives a few bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
@@ -157,15 +116,15 @@ mod tests {
     }
 
     fn split(text: &[u8], at_once: usize, limit: usize) -> (Vec<Line>, Digest) {
-        let mut splitter = Splitter::new(limit, Some(Running::default()));
+        let mut splitter = Splitter::new(Buffer::new(0, Some(Running::default())), limit, None);
         let mut input = Slow(text, at_once);
         let mut lines = Vec::new();
         loop {
-            lines.extend(std::iter::from_fn(|| splitter.next()));
-            if !splitter.fill(&mut input).unwrap() {
-                lines.extend(splitter.last());
-                let digest = splitter.digest().unwrap();
-                return (lines, digest);
+            lines.extend(std::iter::from_fn(|| splitter.next(false)));
+            if !splitter.buffer.fill(&mut input).unwrap() {
+                lines.extend(std::iter::from_fn(|| splitter.next(true)));
+                assert_eq!(splitter.buffer.given(), text.len() as u64);
+                return (lines, splitter.buffer.digest().unwrap());
             }
         }
     }
@@ -178,7 +137,6 @@ mod tests {
             let bytes: Vec<&[u8]> = lines.iter().map(|line| line.bytes.as_ref()).collect();
             assert_eq!(bytes, [b"one" as &[u8], b"", b"two\r", b"\xff\xfe", b"last without newline"]);
             assert_eq!(lines.iter().map(|line| line.terminated).collect::<Vec<_>>(), [true, true, true, true, false]);
-            assert_eq!(lines.iter().map(|line| line.consumed).sum::<u64>(), text.len() as u64);
             assert_eq!(digest, Digest::of(text));
         }
     }
@@ -191,7 +149,6 @@ mod tests {
             assert_eq!(lines.len(), 3);
             assert_eq!(lines[0].too_long, None);
             assert_eq!(lines[1].too_long, Some((11, Digest::of(&b"y".repeat(11)))));
-            assert_eq!(lines[1].consumed, 12);
             assert_eq!(lines[2].bytes.as_ref(), b"z");
             assert_eq!(digest, Digest::of(&text));
         }
@@ -213,22 +170,22 @@ mod tests {
     #[test]
     fn the_digest_is_of_the_lines_given_out_also_in_the_middle_of_a_long_one() {
         let text = [b"ab\n".to_vec(), b"x".repeat(50), b"\nz\n".to_vec()].concat();
-        let mut splitter = Splitter::new(10, Some(Running::default()));
+        let mut splitter = Splitter::new(Buffer::new(0, Some(Running::default())), 10, None);
         let mut input = Slow(&text, 7);
-        let mut given_out = 0;
-        let mut lines = 0;
+        let mut ends = [3, 54, 56].into_iter();
+        let mut given = 0;
         loop {
-            while let Some(line) = splitter.next() {
-                given_out += usize::try_from(line.consumed).unwrap();
-                lines += 1;
-                assert_eq!(splitter.digest(), Some(Digest::of(&text[..given_out])), "after line {lines}");
+            while splitter.next(false).is_some() {
+                given = ends.next().expect("there are three lines");
+                assert_eq!(splitter.buffer.given(), given as u64);
+                assert_eq!(splitter.buffer.digest(), Some(Digest::of(&text[..given])), "after a line");
             }
-            assert_eq!(splitter.digest(), Some(Digest::of(&text[..given_out])), "behind line {lines}");
-            if !splitter.fill(&mut input).unwrap() {
+            assert_eq!(splitter.buffer.digest(), Some(Digest::of(&text[..given])), "behind a line");
+            if !splitter.buffer.fill(&mut input).unwrap() {
                 break;
             }
         }
-        assert_eq!((lines, given_out), (3, text.len()));
+        assert_eq!(given, text.len());
     }
 
     #[test]

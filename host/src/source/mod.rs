@@ -1,24 +1,30 @@
 //! Where events come from. A source runs on its own and sends micro-batches through a bounded channel, so a slow warehouse
 //! stops the reading and memory stays bounded.
 
+mod buffer;
+mod csv;
+mod decode;
 mod envelope;
 mod file;
+mod files;
+mod json_array;
 mod leases;
 mod lines;
 mod oversize;
 mod position;
 pub mod pubsub;
+mod stream;
 
 pub use leases::Leases;
 pub use pubsub::Messages;
 
-use crate::config::{BatchConfig, SourceConfig};
+use crate::config::{BatchConfig, Format, SourceConfig};
 use crate::event::Event;
 use crate::running_time::RunningTime;
 use crate::stop::Stop;
 use crate::time::Clock;
 use futures::future::BoxFuture;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
@@ -47,6 +53,9 @@ pub enum SourceError {
         /// Why.
         error: std::io::Error,
     },
+    /// There are no files that could be read.
+    #[error("{0}")]
+    Files(String),
     /// What the ledger says of it cannot be read.
     #[error("the ledger's position of {} cannot be read: {error}", .path.display())]
     Position {
@@ -98,14 +107,19 @@ pub struct Settings {
 /// Opens a source where the ledger says it stands. `position` is asked with the source's key.
 pub async fn open(
     settings: Settings,
-    position: impl FnOnce(&str) -> Result<Option<String>, crate::ledger::LedgerError>,
+    position: impl Fn(&str) -> Result<Option<String>, crate::ledger::LedgerError>,
 ) -> Result<Opened, OpenError> {
     let kind = match &settings.source {
-        SourceConfig::File { path, .. } => Kind::Reader(file::Reader::file(path, &settings, position)?),
+        SourceConfig::File { path, .. } => Kind::Reader(file::Reader::files(path, &settings, position)?),
         SourceConfig::Stdin { .. } => Kind::Reader(file::Reader::stdin(&settings)?),
         SourceConfig::Pubsub(config) => Kind::Subscription(pubsub::Subscription::open(config).await?),
     };
     Ok(Opened { kind, settings })
+}
+
+/// Whether there is something at `path` that can be read, and whether the headers of CSV files are what they should be.
+pub fn look_for(path: &Path, format: &Format, max_payload: usize) -> Result<(), SourceError> {
+    file::look_for(path, format, max_payload)
 }
 
 /// Why a source cannot be opened.

@@ -1,7 +1,7 @@
 //! What becomes of a payload that is above the limit: its first bytes are kept, and the event is refused.
 
 use crate::digest::Digest;
-use crate::event::{Event, KEPT};
+use crate::event::{Event, Form, KEPT};
 use crate::verdict::{Rejection, stage};
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ pub(super) fn refuse_above(limit: usize, event: &mut Event) {
     let size = event.payload.len() as u64;
     // A copy: a part would keep all of it in memory.
     event.payload = Bytes::copy_from_slice(&event.payload[..event.payload.len().min(KEPT)]);
-    event.refused = Some(too_large(size, limit, &digest.to_string(), event.payload.len()));
+    event.form = Form::Refused(too_large(size, limit, &digest.to_string(), event.payload.len()));
 }
 
 /// The refusal of a payload of `size` bytes, of which `kept` bytes are kept.

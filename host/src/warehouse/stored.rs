@@ -3,11 +3,14 @@
 
 use super::events::{Lack, Meta, NotReplayable, RowId, StoredEvent};
 use super::{TableColumn, quarantine_columns, resolution_columns};
-use crate::event::Event;
+use crate::event::{Event, Form};
+use crate::record::{Columns, Record, columns::ATTRIBUTE};
 use crate::row::ColumnType;
 use crate::time::{Micros, parse_rfc3339};
 use crate::verdict::stage;
 use bytes::Bytes;
+use serde_json::Value;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 /// What is read of a row, in this order; of each the column of a quarantine and of a bronze table.
 pub(super) const FIELDS: [(&str, &str); 18] = [
@@ -80,24 +83,25 @@ impl Fields {
     /// The event, and what it lacks.
     pub(super) fn stored(self, id: RowId, origin: Origin) -> StoredEvent {
         let Self { original, shown, attributes, message_id, publish_time, ordering_key, delivery_attempt, meta } = self;
-        let attributes = attributes.and_then(|text| parse_attributes(&text));
+        let kept = attributes.and_then(|text| parse_attributes(&text));
         let publish_time = time(publish_time.as_deref());
         let lack = [
             payload_lacks(origin, &meta, original.as_deref(), shown.as_deref()),
-            attributes.is_none().then_some(Lack::Attributes),
+            kept.is_none().then_some(Lack::Attributes),
             message_id.is_none().then_some(Lack::MessageId),
             publish_time.is_none().then_some(Lack::PublishTime),
             (origin.of_pipeline && meta.pipeline.is_none()).then_some(Lack::Pipeline),
         ];
+        let Kept { attributes, columns } = kept.unwrap_or_default();
         let event = Event {
             payload: Bytes::from(original.or(shown).unwrap_or_default()),
-            attributes: attributes.unwrap_or_default(),
+            attributes,
             message_id: message_id.unwrap_or_default(),
             publish_time: publish_time.unwrap_or_default(),
             received_time: time(meta.received.as_deref()).unwrap_or_default(),
             ordering_key,
             delivery_attempt: delivery_attempt.and_then(|attempt| u32::try_from(attempt).ok()),
-            refused: None,
+            form: columns.map_or(Form::Whole, |columns| Form::Record(Record::of(columns.into()))),
         };
         StoredEvent { id, event, lacks: lack.into_iter().flatten().next(), meta }
     }
@@ -121,9 +125,25 @@ fn payload_lacks(origin: Origin, meta: &Meta, original: Option<&[u8]>, shown: Op
     }
 }
 
-fn parse_attributes(text: &str) -> Option<Vec<(String, String)>> {
-    let map: std::collections::BTreeMap<String, String> = serde_json::from_str(text).ok()?;
-    Some(map.into_iter().collect())
+/// What a row has in the place of attributes.
+#[derive(Default)]
+struct Kept {
+    attributes: Vec<(String, String)>,
+    /// Of the record that the payload is. They are an object, which no attribute is.
+    columns: Option<Columns>,
+}
+
+fn parse_attributes(text: &str) -> Option<Kept> {
+    let mut map: BTreeMap<String, Value> = serde_json::from_str(text).ok()?;
+    let columns = match map.entry(ATTRIBUTE.to_owned()) {
+        Entry::Occupied(entry) if entry.get().is_object() => Some(Columns::from_attribute(&entry.remove()).ok()?),
+        _ => None,
+    };
+    let text = |(name, value)| match value {
+        Value::String(text) => Some((name, text)),
+        _ => None,
+    };
+    Some(Kept { attributes: map.into_iter().map(text).collect::<Option<_>>()?, columns })
 }
 
 fn time(text: Option<&str>) -> Option<Micros> {

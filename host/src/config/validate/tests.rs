@@ -3,11 +3,13 @@
 mod aggregates;
 
 use super::*;
-use crate::config::RulesFrom;
+use crate::config::{CsvOptions, Format, RulesFrom, SourceConfig};
 use crate::google::credentials::Identity;
+use crate::record::Dialect;
 use crate::rules::guard::GuardLimits;
 use crate::rules::set::{By, Routing};
 use crate::warehouse::HostColumn;
+use std::sync::Arc;
 
 const GOOD: &str = r#"
 name = "offvia-bookings"
@@ -64,6 +66,40 @@ pub(super) fn load_google(sets: &[&str]) -> Result<Config, String> {
 }
 
 #[test]
+fn csv_options_are_taken_or_refused_with_their_key() {
+    let csv = |sets: &[&str]| {
+        let sets: Vec<&str> = [&["source.stdin.format=csv"], sets].concat();
+        load(&sets).map(|config| config.source.format().clone())
+    };
+    assert_eq!(csv(&[]).unwrap(), Format::Csv(Arc::default()));
+    let given = csv(&[
+        "source.stdin.csv.delimiter=\"\\t\"",
+        "source.stdin.csv.quote=",
+        "source.stdin.csv.header=false",
+        "source.stdin.csv.columns=[\"a\", \"b\"]",
+    ]);
+    let dialect = Dialect { delimiter: b'\t', quote: None };
+    let columns = Some(vec!["a".to_owned(), "b".to_owned()]);
+    assert_eq!(given.unwrap(), Format::Csv(Arc::new(CsvOptions { dialect, header: false, columns })));
+    for (sets, key, what) in [
+        (&["source.stdin.csv.delimiter="][..], "delimiter", "not one ASCII character"),
+        (&["source.stdin.csv.delimiter=;;"], "delimiter", "not one ASCII character"),
+        (&["source.stdin.csv.delimiter=§"], "delimiter", "not one ASCII character"),
+        (&["source.stdin.csv.delimiter=\"\\n\""], "delimiter", "ends a line"),
+        (&["source.stdin.csv.delimiter='", "source.stdin.csv.quote='"], "delimiter", "they must differ"),
+        (&["source.stdin.csv.quote=ab"], "quote", "not one ASCII character"),
+        (&["source.stdin.csv.header=false"], "columns", "no header"),
+        (&["source.stdin.csv.columns=[]"], "columns", "no column"),
+        (&["source.stdin.csv.columns=[\"a\", \"\"]"], "columns", "column 2 has no name"),
+        (&["source.stdin.csv.columns=[\"a\", \"a\"]"], "columns", "`a` stands twice"),
+        (&["source.stdin.csv.comment=x"], "comment", "unknown key"),
+    ] {
+        let error = csv(sets).unwrap_err();
+        assert!(error.contains(&format!("source.stdin.csv.{key}: ")) && error.contains(what), "{sets:?}: {error}");
+    }
+}
+
+#[test]
 fn defaults_fill_what_is_left_out() {
     let config = load(&[]).unwrap();
     assert_eq!(config.ledger, Path::new("base/d.db.offvia-bookings.ledger"));
@@ -82,7 +118,8 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
         assert!(error.contains(key) && error.contains(what), "{set}: {error}");
     };
     refused("name=Bad Name", "--set: name:", "a-z, 0-9");
-    refused("source.file.format=xml", "source.file.format", "\"lines\" or \"envelope\"");
+    refused("source.file.format=xml", "source.file.format", "\"lines\", \"envelope\", \"csv\" or \"json-array\"");
+    refused("source.file.csv.delimiter=;", "source.file.csv:", "write source.file.format = \"csv\"");
     refused("source.pubsub.subscription=s", "source.pubsub.subscription", "projects/PROJECT/subscriptions/NAME");
     refused("warehouse.bigquery.project=a b", "warehouse.bigquery.project", "not a project");
     refused("run.drain_timeout=soon", "run.drain_timeout", "unit");

@@ -39,11 +39,16 @@ impl Check {
             None if subscription => Follows::PublishTime,
             None => Follows::EndOfInput,
             Some("publish_time") => {
-                if let Some(
-                    SourceConfig::File { format: Format::Lines, .. } | SourceConfig::Stdin { format: Format::Lines },
-                ) = source
-                {
-                    let what = "lines have no publish times: use format = \"envelope\", or follows = \"end_of_input\"";
+                let has_none = match source.map(SourceConfig::format) {
+                    Some(Format::Lines) => "lines have",
+                    Some(Format::Csv(_)) => "CSV records have",
+                    Some(Format::JsonArray) => "values of a JSON array have",
+                    Some(Format::Envelope) | None => "",
+                };
+                if !subscription && !has_none.is_empty() {
+                    let what = format!(
+                        "{has_none} no publish times: use format = \"envelope\", or follows = \"end_of_input\""
+                    );
                     self.refuse::<()>(key, what);
                 }
                 Follows::PublishTime

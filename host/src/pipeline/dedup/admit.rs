@@ -54,7 +54,7 @@ impl Dedup {
         let mark = |event: &Event| Mark {
             key: keys::before_rules(&dedup.by, event),
             // Of what the source could make no whole event of it kept only a part.
-            compared: if event.refused.is_none() { compared } else { Compared::Nothing },
+            compared: if event.refused().is_none() { compared } else { Compared::Nothing },
             ..Mark::default()
         };
         events.iter().map(mark).collect()

@@ -147,7 +147,7 @@ mod tests {
                     received_time: 0,
                     ordering_key: None,
                     delivery_attempt: None,
-                    refused: None,
+                    form: crate::event::Form::Whole,
                 };
                 (event, Lease::of_nothing(0, &self.messages))
             };

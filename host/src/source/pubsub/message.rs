@@ -1,6 +1,6 @@
 //! From a message to an event.
 
-use crate::event::Event;
+use crate::event::{Event, Form};
 use crate::source::oversize::refuse_above;
 use crate::time::{MAX_MICROS, MIN_MICROS, Micros};
 use google_cloud_pubsub::model::Message;
@@ -21,7 +21,7 @@ pub(super) fn event(message: Message, attempt: Option<i32>, received_time: Micro
         received_time,
         ordering_key: Some(message.ordering_key).filter(|key| !key.is_empty()),
         delivery_attempt: attempt.and_then(|attempt| u32::try_from(attempt).ok()),
-        refused: None,
+        form: Form::Whole,
     };
     refuse_above(max_payload, &mut event);
     event
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(event.attributes, [("a".into(), "1".into()), ("b".into(), "2".into())]);
         assert_eq!((event.message_id.as_str(), event.publish_time, event.received_time), ("7", 3_004_005, 9));
         assert_eq!((event.ordering_key.as_deref(), event.delivery_attempt), (Some("k"), Some(2)));
-        assert_eq!(event.refused, None);
+        assert_eq!(event.refused(), None);
     }
 
     #[test]
@@ -60,9 +60,9 @@ mod tests {
     #[test]
     fn a_payload_at_the_limit_is_taken_and_one_above_it_is_refused_and_clipped() {
         let of = |size: usize| event(Message::new().set_data(vec![b'x'; size]), None, 9, 100_000);
-        assert_eq!(of(100_000).refused, None);
+        assert_eq!(of(100_000).refused(), None);
         let event = of(100_001);
-        let refused = event.refused.expect("it is refused");
+        let refused = event.refused().expect("it is refused");
         assert_eq!((refused.stage.as_ref(), event.payload.len()), (stage::PAYLOAD_TOO_LARGE, KEPT));
         assert!(refused.reason.starts_with("100001 bytes"), "{}", refused.reason);
     }

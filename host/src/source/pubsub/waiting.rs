@@ -71,7 +71,7 @@ mod tests {
             received_time: 0,
             ordering_key: None,
             delivery_attempt: None,
-            refused: None,
+            form: crate::event::Form::Whole,
         };
         let bytes = event.weight();
         (event, Lease::of_nothing_of(&waiting.holding, bytes))
