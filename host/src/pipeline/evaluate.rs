@@ -1,11 +1,12 @@
 //! Judging micro-batches: each part of one becomes rows and counts on its thread, and the parts are joined in order.
 
-use super::assemble::{Assembler, Judged, windows_take};
+use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
 use super::facts::{Admitted, Fact, Facts, Fate, Mark};
 use super::keys;
 use super::keys::Compared;
 use super::plan::Plan;
+use super::takes::windows_take;
 use super::windows::Contribution;
 use crate::event::Event;
 use crate::ledger::{Claim, Frames, Key, Original, Part};
