@@ -26,6 +26,7 @@ pub mod ledger;
 pub mod pace;
 pub mod pipeline;
 pub mod provision;
+pub mod reject_files;
 pub mod releases;
 pub mod row;
 pub mod rules;

@@ -21,6 +21,7 @@ mod provision;
 mod pubsub;
 mod quarantine;
 mod releases;
+mod replace;
 mod sandbox;
 mod soak;
 mod source;

@@ -5,6 +5,7 @@ use super::plan::{HostTable, Plan};
 use super::takes::{sink, table_takes};
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
+use crate::reject_files::record;
 use crate::row::{Row, ValueRef};
 use crate::rules::Rule;
 use crate::rules::manifest::NAME;
@@ -17,7 +18,7 @@ use std::borrow::Cow;
 pub struct Assembler<'a> {
     plan: &'a Plan,
     /// The rows by tier, in the order of [`Tier::JUDGED`].
-    pub rows: [RowSet; 3],
+    pub rows: [RowSet; Tier::JUDGED.len()],
     /// The counts.
     pub tally: Tally,
 }
@@ -96,7 +97,7 @@ impl<'a> Assembler<'a> {
     fn bronze(&mut self, judged: Judged<'_>, bronze: &HostTable, attributes: &str) {
         self.tally.bronze += 1;
         let limit = match bronze.layout.encoding {
-            Encoding::Cells => usize::MAX,
+            Encoding::Cells | Encoding::Lines => usize::MAX,
             Encoding::Proto(_) => self.plan.max_row,
         };
         let context = self.context(judged, attributes, None);
@@ -115,23 +116,35 @@ impl<'a> Assembler<'a> {
         host_row(&mut self.rows[Tier::Bronze.judged()], judged.index, usize::MAX, bronze, &context).ok();
     }
 
-    /// Adds the row of a rejected event.
+    /// Adds a rejected event wherever such go.
     pub fn quarantine(&mut self, judged: Judged<'_>, attributes: &str, rejection: &Rejection) {
+        let plan = self.plan;
+        if let Some(layout) = &plan.rejects {
+            let record = ValueRef::Bytes(record(judged.event));
+            let rows = &mut self.rows[Tier::Rejects.judged()];
+            rows.push(judged.index, usize::MAX, |bytes| layout.encode(bytes, [record])).ok();
+        }
+        if let Some(table) = &plan.quarantine {
+            self.quarantine_row(judged, table, attributes, rejection);
+        }
+    }
+
+    fn quarantine_row(&mut self, judged: Judged<'_>, table: &HostTable, attributes: &str, rejection: &Rejection) {
         let plan = self.plan;
         let context = self.context(judged, attributes, Some(rejection));
         let rows = &mut self.rows[Tier::Quarantine.judged()];
-        let Err(size) = host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context) else { return };
+        let Err(size) = host_row(rows, judged.index, plan.max_row, table, &context) else { return };
         let payload = &judged.event.payload;
         let kept = &payload[..payload.len().min(KEPT)];
         let limit = format!("the row would have {size} bytes, the limit is {}", plan.max_row);
-        if plan.quarantine.columns.contains(&HostColumn::PayloadBytes) {
+        if table.columns.contains(&HostColumn::PayloadBytes) {
             // Where the table has the bytes the text is only a view, and is cut first.
             let reason = format!("{} [{limit}: raw_payload is cut, raw_bytes is whole]", rejection.reason);
             let cut = Rejection { reason, ..rejection.clone() };
             let context =
                 Context { text: String::from_utf8_lossy(kept), ..self.context(judged, attributes, Some(&cut)) };
             let rows = &mut self.rows[Tier::Quarantine.judged()];
-            if host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context).is_ok() {
+            if host_row(rows, judged.index, plan.max_row, table, &context).is_ok() {
                 return;
             }
         }
@@ -151,7 +164,7 @@ impl<'a> Assembler<'a> {
         let size = context.size.filter(|_| !bare);
         let context = Context { text: String::from_utf8_lossy(kept), bytes: kept, size, ..context };
         // Nothing in this row grows with the input any more, so it has no limit.
-        host_row(&mut self.rows[Tier::Quarantine.judged()], judged.index, usize::MAX, &plan.quarantine, &context).ok();
+        host_row(&mut self.rows[Tier::Quarantine.judged()], judged.index, usize::MAX, table, &context).ok();
     }
 
     fn context<'c>(&self, judged: Judged<'c>, attributes: &'c str, rejection: Option<&'c Rejection>) -> Context<'c>
@@ -265,7 +278,8 @@ mod tests {
         };
         let plan = |encoding| Plan {
             bronze: Some(bronze(encoding)),
-            quarantine: bronze(Encoding::Cells),
+            quarantine: None,
+            rejects: None,
             silver: Silver {
                 layout: bronze(Encoding::Cells).layout,
                 message_id: None,

@@ -87,8 +87,8 @@ pub enum EvaluateError {
 
 #[derive(Default)]
 struct Output {
-    rows: [RowSet; 3],
-    frames: [Frames; 3],
+    rows: [RowSet; Tier::JUDGED.len()],
+    frames: [Frames; Tier::JUDGED.len()],
     originals: Frames,
     tally: Tally,
     facts: Vec<Fact>,
@@ -254,7 +254,7 @@ impl Work {
         if let (Some(besides), Some(beside)) = (besides, beside) {
             besides.submit(beside, events);
         }
-        let mut frames: [Frames; 3] = Default::default();
+        let mut frames: [Frames; Tier::JUDGED.len()] = Default::default();
         for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {
             if !rows.is_empty() {
                 frames.push(rows);

@@ -16,6 +16,7 @@
 
 pub mod assemble;
 pub mod beside;
+mod bound;
 mod commit;
 pub mod dedup;
 pub mod deliver;
@@ -29,6 +30,7 @@ pub mod plan;
 pub mod prepare;
 pub mod rebuild;
 pub mod reload;
+mod replace;
 pub mod replay;
 pub mod report;
 pub mod requests;

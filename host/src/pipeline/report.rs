@@ -1,9 +1,11 @@
 //! What became of the events, shown at the end.
 
+use crate::ledger::Run;
 use crate::telemetry::tally::{Stages, Tally};
 use crate::telemetry::window_counts::AggregateCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How a run ended.
@@ -36,8 +38,23 @@ pub struct Report {
     pub resumed_commits: u64,
     /// Whether the source was read to its end; false when the run was stopped.
     pub complete: bool,
+    /// The run that replaces tables, if it is one: then all counts are those of the whole run, over all its starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<ReplacingRun>,
     /// Wall clock of the run.
     pub seconds: f64,
+}
+
+/// A run that replaces tables.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReplacingRun {
+    /// Its id.
+    pub id: String,
+    /// Whether the tables have its rows by now.
+    pub published: bool,
+    /// Where the rejected records are, if they go to a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejects: Option<PathBuf>,
 }
 
 impl Report {
@@ -57,7 +74,16 @@ impl Report {
             aggregates: tally.windows.by_aggregate(),
             resumed_commits: resumed,
             complete,
+            run: None,
             seconds: took.as_secs_f64(),
         }
+    }
+
+    /// The report of a run that replaces tables.
+    #[must_use]
+    pub fn of_run(self, run: &Run, published: bool) -> Self {
+        let rejects =
+            run.staged.files.as_ref().map(|files| if published { files.published() } else { files.staged(&run.id) });
+        Self { run: Some(ReplacingRun { id: run.id.clone(), published, rejects }), ..self }
     }
 }

@@ -6,17 +6,19 @@
 //!
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
+use super::bound::Bound;
 use super::commit::{Commit, Committer, Turn};
 use super::dedup::Dedup;
 use super::deliver::{DeliverError, Delivery};
 use super::error::RunError;
 use super::options::Options;
 use super::rebuild::Measured;
+use super::replace::Replacing;
 use super::replay::Quarantine;
 use super::report::Report;
 use super::requests::serve::{Requests, Server};
 use super::serving::Serving;
-use super::start::{Started, start, thread};
+use super::start::{Start, Started, start, thread};
 use super::watermark::WatermarkSource;
 use super::windows::EventTime;
 use crate::config::Config;
@@ -59,12 +61,16 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let report = |tally: &Tally, resumed, complete| {
         Report::new(&config.name, tally, config.bronze.is_some(), resumed, complete, began.elapsed())
     };
-    let Some(Started { source, serving, delivery, dedup, event_time, resumed }) = started else {
-        return Ok(report(&Tally::default(), 0, false));
+    let started = match started {
+        None => return Ok(report(&Tally::default(), 0, false)),
+        Some(Start::Published { run, resumed }) => return Ok(report(&run.counts, resumed, true).of_run(&run, true)),
+        Some(Start::Ready(started)) => started,
     };
+    let Started { source, serving, delivery, dedup, event_time, resumed, bound } = started;
     let mut requests = requests(config, &serving, &delivery, &dedup, event_time.as_ref(), options);
     let mut drained = pin!(drained(options.stop.clone(), config.drain_timeout).fuse());
-    let means = Means { config, serving: &serving, delivery: &delivery, dedup: &dedup, event_time };
+    let means =
+        Means { config, serving: &serving, delivery: &delivery, dedup: &dedup, event_time, bound: bound.clone() };
     let driven = drive(source, means, drained.as_mut(), options).await;
     // Where the time is over already, nothing is waited for.
     let requested = if drained.is_terminated() {
@@ -79,12 +85,35 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     };
     requests.abort();
     serving.finish().await;
-    let (tally, complete) = driven?;
-    requested?;
+    let ended = async {
+        let (tally, complete) = driven?;
+        requested?;
+        let run = Replacing::run(&delivery).await?;
+        // Of a run that replaces tables all that was ever read of it is told.
+        let tally = run.as_ref().map_or(tally, |run| run.counts.clone());
+        if let Some(bound) = bound.as_ref().filter(|_| complete) {
+            bound.holds(&tally)?;
+        }
+        Ok::<_, RunError>((tally, complete, run))
+    };
+    let (tally, complete, run) = match ended.await {
+        Err(RunError::TooManyRejects(error)) => {
+            Replacing::fail(&delivery).await?;
+            return Err(error.into());
+        }
+        ended => ended?,
+    };
+    let report = report(&tally, resumed, complete);
+    if let Some(run) = run {
+        if complete {
+            Replacing::publish(&delivery).await?;
+        }
+        return Ok(report.of_run(&run, complete));
+    }
     if complete && dedup.ends_with_the_source() {
         delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
     }
-    Ok(report(&tally, resumed, complete))
+    Ok(report)
 }
 
 /// Takes requests to this worker as long as it runs.
@@ -99,6 +128,7 @@ fn requests(
     let server = Server {
         inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
         quarantine: Quarantine::of(config),
+        is_replacing: config.replaces(),
         measured: Measured::of(config),
         evaluators: serving.evaluators(),
         context: serving.context(),
@@ -117,6 +147,7 @@ struct Means<'a> {
     delivery: &'a Delivery,
     dedup: &'a Dedup,
     event_time: Option<EventTime>,
+    bound: Option<Arc<Bound>>,
 }
 
 impl Means<'_> {
@@ -138,6 +169,7 @@ impl Means<'_> {
             is_bounded: self.config.source.is_bounded(),
             commits,
             status: options.status.clone(),
+            bound: self.bound.clone(),
             clock: Arc::clone(&options.clock),
         }
     }

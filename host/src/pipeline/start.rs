@@ -1,21 +1,37 @@
 //! The start of a run: checks, opens everything, and sends what an earlier run had left.
 
+use super::bound::Bound;
 use super::dedup::Dedup;
 use super::deliver::Delivery;
 use super::error::RunError;
 use super::options::Options;
 use super::prepare::{Prepared, inspect, source_exists};
 use super::reload::{begin, report};
+use super::replace::{Begins, Replacing, decide};
 use super::retry::{Patience, retrying};
 use super::serving::Serving;
 use super::windows::EventTime;
-use crate::config::{Config, Follows};
-use crate::ledger::{Ledger, LedgerError};
+use crate::config::{Config, Follows, MaxRejects, Problem, TierConfig, Write};
+use crate::ledger::{Ledger, LedgerError, Run};
 use crate::source::{self, Settings};
 use crate::warehouse::{self, LiveTables, Warehouse, WarehouseError};
 use std::io;
 use std::sync::Arc;
 use tokio::task::JoinError;
+
+/// How a run starts.
+#[expect(clippy::large_enum_variant, reason = "there is one of them")]
+pub(super) enum Start {
+    /// It is ready to read.
+    Ready(Started),
+    /// There is nothing to read: what an earlier run had staged is published.
+    Published {
+        /// That run.
+        run: Box<Run>,
+        /// Commits of it that were sent.
+        resumed: u64,
+    },
+}
 
 /// A pipeline that is ready to read.
 pub(super) struct Started {
@@ -27,10 +43,13 @@ pub(super) struct Started {
     pub event_time: Option<EventTime>,
     /// Commits of an earlier run that were sent.
     pub resumed: u64,
+    /// How many events may be rejected, if that is bounded.
+    pub bound: Option<Arc<Bound>>,
 }
 
 /// Checks, opens everything, and sends what an earlier run had left.
-pub(super) async fn start(config: &Config, options: &Options) -> Result<Started, RunError> {
+pub(super) async fn start(config: &Config, options: &Options) -> Result<Start, RunError> {
+    let most = max_rejects(config, options)?;
     let dedup = Dedup::of(config);
     let patience = Patience::new(config.warehouse.give_up_after(), &options.metrics, &options.status);
     let patience = patience.halting(dedup.running_time());
@@ -70,16 +89,46 @@ pub(super) async fn start(config: &Config, options: &Options) -> Result<Started,
         clock: Arc::clone(&options.clock),
         running_time: dedup.running_time().clone(),
     };
-    let source = retrying(&patience, || source::open(settings(), |key| ledger.position(key))).await?;
-    let plan = Arc::new(plan);
-    let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), patience, options.metrics.clone());
+    let judging = (rules.as_ref(), &plan);
+    let replacing = decide(config, judging, &mut ledger, warehouse.as_ref(), &patience, options).await?;
+    let is_anew = replacing.as_ref().is_some_and(Replacing::is_anew);
+    let position = |key: &str| if is_anew { Ok(None) } else { ledger.position(key) };
+    let source = retrying(&patience, || source::open(settings(), position)).await?;
+    let found = replacing.as_ref().and_then(|replacing| replacing.plan_of_found(&plan, config));
+    // Before a run begins anew, what is left goes where it went.
+    let at_first = Arc::new(found.unwrap_or_else(|| plan.clone()));
+    let delivery = Delivery::new(ledger, warehouse, at_first, patience, options.metrics.clone());
+    let (delivery, resumed) = resume(delivery, replacing.as_ref()).await?;
+    let delivery = match &replacing {
+        None => delivery,
+        Some(replacing) => match replacing.begin(config, &plan, delivery, options.clock.as_ref()).await? {
+            (delivery, Begins::Reading) => delivery,
+            (_, Begins::Published(run)) => return Ok(Start::Published { run, resumed }),
+        },
+    };
+    let run = Replacing::run(&delivery).await?;
+    let bound = most.map(|most| Arc::new(Bound::new(most, config, run.as_ref())));
+    options.status.serves(rules.revision(), report::serving(&rules));
+    let serving = Serving::start(config, &sandbox, (rules, delivery.plan()), begun, &delivery, options).await?;
+    Ok(Start::Ready(Started { source, serving, delivery, dedup, event_time, resumed, bound }))
+}
+
+/// Sends what an earlier run had left.
+async fn resume(delivery: Delivery, replacing: Option<&Replacing>) -> Result<(Delivery, u64), RunError> {
+    let delivery = delivery.with_files(replacing.and_then(Replacing::files));
     let resumed = delivery.resume().await?;
     if resumed > 0 {
         tracing::info!(commits = resumed, "sent what an earlier run had left");
     }
-    options.status.serves(rules.revision(), report::serving(&rules));
-    let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
-    Ok(Started { source, serving, delivery, dedup, event_time, resumed })
+    Ok((delivery, resumed))
+}
+
+/// How many events may be rejected: the command line says it, or the pipeline file.
+fn max_rejects(config: &Config, options: &Options) -> Result<Option<MaxRejects>, RunError> {
+    if let Some(what) = options.max_rejects.and_then(|most| most.unfit(&config.source)) {
+        return Err(RunError::Config(Problem::new("--max-rejects", what).into()));
+    }
+    Ok(options.max_rejects.or(config.max_rejects))
 }
 
 /// Looks at the tables on a thread that nobody has to wait for: BigQuery may be silent for long.
@@ -94,14 +143,15 @@ pub(super) fn thread(error: JoinError) -> RunError {
     RunError::Thread(io::Error::other(error))
 }
 
-/// Rows that no ledger accounts for would be doubled by reading the source again.
+/// Rows that no ledger accounts for would be doubled by reading the source again. Those that are replaced are not.
 async fn refuse_old_rows(
     config: &Config,
     ledger: &Ledger,
     warehouse: &dyn Warehouse,
     patience: &Patience,
 ) -> Result<(), RunError> {
-    for table in config.tiers().map(|tier| tier.table.as_str()) {
+    let stay = |tier: &&TierConfig| tier.write == Write::Append;
+    for table in config.tiers().filter(stay).map(|tier| tier.table.as_str()) {
         let exists = retrying(patience, || warehouse.columns(table)).await?.is_some();
         if exists && retrying(patience, || warehouse.has_rows(table)).await? {
             return Err(RunError::NewLedger {

@@ -105,7 +105,6 @@ fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::plan::HostTable;
     use crate::row::{Column, ColumnType};
     use crate::warehouse::{Encoding, Layout, Limit};
     use bytes::Bytes;
@@ -125,7 +124,8 @@ mod tests {
         };
         let mut plan = Plan {
             bronze: None,
-            quarantine: HostTable { layout: layout(&[]), columns: vec![] },
+            quarantine: None,
+            rejects: None,
             silver: Silver {
                 layout: layout(&["n", "at"]),
                 message_id: None,

@@ -38,7 +38,7 @@ pub(super) fn create(connection: &mut Connection, staging: &str, like: &str) -> 
     Ok(Ok(()))
 }
 
-/// What stands behind a name in SQL (sqlite.org/lang_keywords.html): one in quotes, in brackets or in backticks, or a word.
+/// What stands behind a name in SQL (`sqlite.org/lang_keywords.html`): one in quotes, in brackets or in backticks, or a word.
 fn behind_name(sql: &str) -> Option<&str> {
     let first = sql.chars().next()?;
     let end = match first {
