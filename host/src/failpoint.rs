@@ -23,6 +23,10 @@ pub const ALL: [&str; 10] = [
     STREAM_CLOSED,
 ];
 
+/// The points that only a run passes which replaces tables, in their order.
+pub const REPLACE: [&str; 7] =
+    [RUN_BEGUN, RUN_STAGED, RUN_COMPLETE, RUN_PUBLISHING, TABLES_PUBLISHED, FILES_PUBLISHED, RUN_PUBLISHED];
+
 /// The points that only a replay of quarantine passes.
 pub const REPLAY: [&str; 3] = [ROWS_RESOLVED, REQUEST_TAKEN, REQUEST_DONE];
 
@@ -56,6 +60,20 @@ pub const UNDONE_SENT: &str = "undone-sent";
 pub const STREAM_FINALIZED: &str = "stream-finalized";
 /// At a start: the ledger has forgotten the earlier run's stream.
 pub const STREAM_CLOSED: &str = "stream-closed";
+/// The ledger knows a run that replaces tables, its staging tables are not there.
+pub const RUN_BEGUN: &str = "run-begun";
+/// The staging tables of a run are there, nothing was read.
+pub const RUN_STAGED: &str = "run-staged";
+/// All rows of a run are in its staging tables, the ledger does not know that they are to be published.
+pub const RUN_COMPLETE: &str = "run-complete";
+/// The ledger knows that a run is published, nothing is.
+pub const RUN_PUBLISHING: &str = "run-publishing";
+/// The tables have the rows of a run, the ledger does not know.
+pub const TABLES_PUBLISHED: &str = "tables-published";
+/// Its file of rejects is in place, too.
+pub const FILES_PUBLISHED: &str = "files-published";
+/// The ledger knows that a run is published, and has not forgotten it.
+pub const RUN_PUBLISHED: &str = "run-published";
 /// The store has the fixtures, the component is not there yet.
 pub const FIXTURES_STAGED: &str = "fixtures-staged";
 /// The store has the component, the history does not know.

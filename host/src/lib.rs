@@ -27,6 +27,7 @@ pub mod pace;
 pub mod pipeline;
 pub mod provision;
 pub mod record;
+pub mod reject_files;
 pub mod releases;
 pub mod row;
 pub mod rules;

@@ -22,6 +22,7 @@ mod provision;
 mod pubsub;
 mod quarantine;
 mod releases;
+mod replace;
 mod sandbox;
 mod shopflow;
 mod soak;

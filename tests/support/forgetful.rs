@@ -4,7 +4,8 @@ use futures::future::BoxFuture;
 use preflight::row::Row;
 use preflight::warehouse::events::Resolution;
 use preflight::warehouse::{
-    AppendError, Appended, Chunks, Entry, NewTable, NewView, Scan, StreamRows, TableColumn, Warehouse, WarehouseError,
+    AppendError, Appended, Chunks, Entry, NewTable, NewView, Publication, Scan, StreamRows, TableColumn, Warehouse,
+    WarehouseError,
 };
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -123,5 +124,21 @@ impl Warehouse for Forgetful {
 
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<()>> {
         self.inner.resolve(resolution)
+    }
+
+    fn create_staging<'a>(&'a self, staging: &'a str, like: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.inner.create_staging(staging, like)
+    }
+
+    fn publish(&self, publication: Arc<Publication>) -> BoxFuture<'_, Result<()>> {
+        self.inner.publish(publication)
+    }
+
+    fn drop_tables(&self, tables: Vec<String>) -> BoxFuture<'_, Result<()>> {
+        self.inner.drop_tables(tables)
+    }
+
+    fn staging_tables<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<Vec<String>>> {
+        self.inner.staging_tables(table)
     }
 }

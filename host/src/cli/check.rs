@@ -4,7 +4,7 @@ mod aggregates;
 
 use super::quarantine::not_replayable;
 use super::{Ended, PipelineArgs, output};
-use crate::config::Config;
+use crate::config::{Config, Write};
 use crate::ledger::KeyNeed;
 use crate::pipeline::dedup::{DedupNeed, Needs, needs};
 use crate::pipeline::{Prepared, SourceFound, prepare};
@@ -66,6 +66,7 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
             "subscription": subscription,
             "aggregates": aggregates::json(config),
             "tables_to_make": tables,
+            "tables_to_replace": replaced(config),
             "not_replayable": not_replayable,
             "keys": keys_json(&needs(config)),
         }));
@@ -93,11 +94,21 @@ fn passed(args: &CheckArgs, config: &Config, prepared: &Prepared) {
             .expect("views to be made are checked with the plan");
         text.push_str(&format!("a run will make this view:\n{statement};\n"));
     }
+    let replaced = replaced(config);
+    if !replaced.is_empty() {
+        text.push_str(&format!("a run will replace all rows of: {}\n", replaced.join(", ")));
+    }
     text.push_str(&keys_text(config, &needs(config)));
     if let Some(note) = not_replayable {
         text.push_str(&format!("note: {note}\n"));
     }
     output::print(&text);
+}
+
+/// The tables whose rows a run replaces.
+fn replaced(config: &Config) -> Vec<String> {
+    let replaced = config.tiers().filter(|tier| tier.write == Write::Replace);
+    replaced.map(|tier| warehouse::table_name(&config.warehouse, &tier.table)).collect()
 }
 
 /// What recognising events takes, for a person.

@@ -4,7 +4,7 @@ mod closing;
 
 use super::{Ended, PipelineArgs, output};
 use crate::admin::Endpoints;
-use crate::config::{Config, Layers, SourceConfig};
+use crate::config::{Config, Layers, MaxRejects, SourceConfig};
 use crate::pipeline::{Options, Report, RunError, Stop, refusals, run as run_pipeline};
 use crate::telemetry::progress::Bar;
 use crate::telemetry::status::{Board, State};
@@ -21,6 +21,7 @@ use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct RunArgs {
     /// Pipeline files
     #[arg(required = true, value_name = "FILE")]
@@ -33,6 +34,13 @@ pub(super) struct RunArgs {
     /// Leave the open windows that the ledger holds: what they hold is not written any more
     #[arg(long)]
     forget_windows: bool,
+    /// Drop a run that replaces tables and is not over, and begin anew
+    #[arg(long)]
+    restart: bool,
+    /// Fail when more events than that are rejected, before any table is replaced: a number, or a percentage of the events that
+    /// are judged
+    #[arg(long, value_name = "N|P%")]
+    max_rejects: Option<MaxRejects>,
     /// Print the closing report as a line of JSON
     #[arg(long)]
     json: bool,
@@ -88,12 +96,15 @@ pub(super) fn run(args: &RunArgs) -> Ended {
             };
         let bars = MultiProgress::new();
         let (new_ledger, forget_windows) = (args.new_ledger, args.forget_windows);
+        let (restart, max_rejects) = (args.restart, args.max_rejects);
         // Each on a thread of its own: what one loads or reads again at its start does not hold up the others.
         let runs = configs.iter().zip(board.pipelines()).map(|((config, _), (metrics, status))| {
             metrics.shows(config);
             let options = Options {
                 new_ledger,
                 forget_windows,
+                restart,
+                max_rejects,
                 clock: Arc::clone(&clock),
                 stop: stop.clone(),
                 metrics: metrics.clone(),
@@ -148,7 +159,8 @@ fn finish(args: &RunArgs, configs: &[(Config, Layers)], results: Vec<Result<Repo
             Ok(report) if args.json => output::json(&report),
             Ok(report) => output::print(&closing(config, &report)),
             Err(error) => {
-                let refused = matches!(error, RunError::Config(_) | RunError::NewLedger { .. });
+                let refused =
+                    matches!(error, RunError::Config(_) | RunError::NewLedger { .. } | RunError::Unfinished { .. });
                 let error = match error {
                     RunError::Config(error) => layers.locate(error).into(),
                     other => anyhow::Error::from(other),

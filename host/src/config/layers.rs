@@ -14,13 +14,14 @@ use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
 /// Keys whose values are paths; `*` stands for any key.
-const PATHS: [&[&str]; 6] = [
+const PATHS: [&[&str]; 7] = [
     &["source", "file", "path"],
     &["warehouse", "sqlite", "path"],
     &["rules", "components", "*"],
     &["rules", "store"],
     &["rules", "cache"],
     &["ledger", "path"],
+    &["quarantine", "files", "path"],
 ];
 
 /// The merged layers.

@@ -7,8 +7,10 @@ mod aggregates;
 mod dedup;
 mod google;
 mod layers;
+mod max_rejects;
 mod problem;
 mod provision;
+mod quarantine;
 mod raw;
 mod source;
 pub(crate) mod units;
@@ -18,8 +20,10 @@ pub use aggregates::{AggregateConfig, Follows, MeasureConfig, PANE_COLUMNS, Wate
 pub use dedup::{DedupBy, DedupConfig, OnConflict};
 pub use google::{BigqueryConfig, PubsubConfig};
 pub use layers::{Layers, key_path};
+pub use max_rejects::{Counted, MaxRejects};
 pub use problem::{ConfigError, Problem};
 pub use provision::{Backoff, BronzeSubscription, DeadLetter, ProvisionConfig, PubsubProvision, SubscriptionSettings};
+pub use quarantine::{QuarantineConfig, RejectFilesConfig};
 pub use source::{CsvOptions, Format, SourceConfig};
 pub use validate::default_cache;
 
@@ -67,7 +71,9 @@ pub struct Config {
     /// Accepted rows.
     pub silver: SilverConfig,
     /// Rejected events.
-    pub quarantine: TierConfig,
+    pub quarantine: QuarantineConfig,
+    /// How many events may be rejected.
+    pub max_rejects: Option<MaxRejects>,
     /// How the watermark moves.
     pub watermark: WatermarkConfig,
     /// Values that are measured over windows of event time, by name.
@@ -85,8 +91,13 @@ impl Config {
     pub fn tiers(&self) -> impl Iterator<Item = &TierConfig> {
         let late = self.late_data.as_ref().filter(|_| !self.aggregates.is_empty());
         let aggregates = self.aggregates.iter().map(|aggregate| &aggregate.tier);
-        let judged = [self.bronze.as_ref(), Some(&self.silver.tier), Some(&self.quarantine)];
+        let judged = [self.bronze.as_ref(), Some(&self.silver.tier), self.quarantine.table.as_ref()];
         judged.into_iter().flatten().chain(late).chain(aggregates)
+    }
+
+    /// Whether a run replaces the rows of silver; only then may it replace those of other tables.
+    pub fn replaces(&self) -> bool {
+        self.silver.tier.write == Write::Replace
     }
 }
 
@@ -210,6 +221,16 @@ pub enum Create {
     IfNeeded,
 }
 
+/// What a run does to the rows that a table has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Write {
+    /// They stay, new rows come on top of them.
+    #[default]
+    Append,
+    /// At the end of the source new rows take their place.
+    Replace,
+}
+
 /// A target table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TierConfig {
@@ -217,6 +238,8 @@ pub struct TierConfig {
     pub table: String,
     /// Whether it is made if missing.
     pub create: Create,
+    /// What becomes of the rows that it has.
+    pub write: Write,
     /// The TIMESTAMP or DATE column it is partitioned by. Values of silver's must lie between 10 years ago and a year ahead.
     pub partition_by: Option<String>,
     /// The columns its rows are sorted by where the warehouse sorts them, at most four.

@@ -28,7 +28,7 @@ pub(super) struct RawConfig {
     pub admin: Option<RawAdmin>,
     pub bronze: Option<RawTier>,
     pub silver: RawSilver,
-    pub quarantine: RawTier,
+    pub quarantine: RawQuarantine,
     pub late_data: Option<RawTier>,
     #[serde(default)]
     pub watermark: RawWatermark,
@@ -161,6 +161,14 @@ pub(super) struct RawBatch {
 pub(super) struct RawRun {
     pub threads: Option<usize>,
     pub drain_timeout: Option<String>,
+    pub max_rejects: Option<RawMaxRejects>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "a number of events, or a percentage as in \"0.5%\"")]
+pub(super) enum RawMaxRejects {
+    Events(u64),
+    Text(String),
 }
 
 #[derive(Debug, Deserialize)]
@@ -237,6 +245,7 @@ pub(super) struct RawAdmin {
 pub(super) struct RawTier {
     pub table: String,
     pub create: Option<String>,
+    pub write: Option<String>,
     pub partition_by: Option<String>,
     #[serde(default)]
     pub cluster_by: Vec<String>,
@@ -256,6 +265,28 @@ pub(super) struct RawSilver {
     #[serde(default)]
     pub host_columns: BTreeMap<String, String>,
     pub count_by: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawQuarantine {
+    pub table: Option<String>,
+    pub create: Option<String>,
+    pub write: Option<String>,
+    pub partition_by: Option<String>,
+    #[serde(default)]
+    pub cluster_by: Vec<String>,
+    pub description: Option<String>,
+    pub files: Option<RawRejectFiles>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct RawRejectFiles {
+    pub path: String,
+    #[serde(default)]
+    pub header: bool,
+    pub suffix: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,7 +1,7 @@
 //! Where events come from, and how they stand there.
 
 use super::PubsubConfig;
-use crate::record::Dialect;
+use crate::record::{self, Dialect};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -89,6 +89,12 @@ impl Default for CsvOptions {
 impl Format {
     /// The names of the formats.
     pub const NAMES: [&str; 4] = ["lines", "envelope", "csv", "json-array"];
+
+    /// The header of every file, without a newline behind it; none where each file says it itself, or has none.
+    pub fn header(&self) -> Option<String> {
+        let Self::Csv(options) = self else { return None };
+        options.columns.as_ref().map(|columns| record::header(columns, options.dialect))
+    }
 }
 
 impl FromStr for Format {

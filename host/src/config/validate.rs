@@ -6,6 +6,7 @@ mod check;
 mod dedup;
 mod google;
 mod provision;
+mod replace;
 mod rules;
 mod source;
 mod tables;
@@ -75,13 +76,14 @@ impl Check {
             self.duration("run.drain_timeout", raw.run.drain_timeout.as_deref(), Duration::from_secs(30));
         let admin = raw.admin.and_then(|admin| self.admin(&admin));
         let bronze = raw.bronze.map(|tier| self.tier("bronze", tier));
-        let quarantine = self.tier("quarantine", raw.quarantine);
+        let quarantine = self.quarantine(raw.quarantine);
+        let max_rejects = raw.run.max_rejects.and_then(|bound| self.max_rejects(&bound, source.as_ref()));
         if raw.late_data.is_none() && windowed {
             let what =
                 "events that are too late for a window have a table of their own: give [late_data] table = \"…\"";
             self.refuse::<()>("aggregates", what);
         }
-        let late_data = raw.late_data.map(|tier| self.tier("late_data", tier));
+        let late_data = raw.late_data.map(|tier| self.late_data(tier));
         let host_columns = self.host_columns(std::mem::take(&mut raw.silver.host_columns));
         let count_by = raw.silver.count_by.take();
         let silver_tier = self.silver(raw.silver);
@@ -93,7 +95,7 @@ impl Check {
         let tiers = [
             ("bronze", bronze.as_ref().and_then(Option::as_ref)),
             ("silver", silver_tier.as_ref()),
-            ("quarantine", quarantine.as_ref()),
+            ("quarantine", quarantine.as_ref().and_then(|quarantine| quarantine.table.as_ref())),
             ("late_data", late_data.as_ref().and_then(Option::as_ref)),
         ];
         let differences = rules.as_ref().map(|rules| rules.shadow.table.as_str());
@@ -106,6 +108,7 @@ impl Check {
                 self.path(key, path);
             }
         }
+        self.replacing(source.as_ref(), tiers, quarantine.as_ref(), windowed);
         let provision = self.provision(raw.provision, source.as_ref(), warehouse.as_ref(), &targets, &aggregates);
         let name = name?;
         let warehouse = warehouse?;
@@ -130,6 +133,7 @@ impl Check {
             },
             silver: SilverConfig { tier: silver_tier?, host_columns, count_by },
             quarantine: quarantine?,
+            max_rejects,
             watermark,
             aggregates,
             late_data: match late_data {
@@ -149,12 +153,10 @@ impl Check {
     }
 
     fn silver(&mut self, raw: RawSilver) -> Option<TierConfig> {
-        if let Some(write) = raw.write.filter(|write| write != "append") {
-            self.refuse::<()>("silver.write", format!("{write:?} is not served; this version writes \"append\""));
-        }
         let tier = RawTier {
             table: raw.table,
             create: raw.create,
+            write: raw.write,
             partition_by: raw.partition_by,
             cluster_by: raw.cluster_by,
             description: raw.description,

@@ -15,6 +15,7 @@ mod lock;
 pub mod look;
 mod moved;
 mod outbox;
+mod runs;
 mod schema;
 mod windows;
 
@@ -22,7 +23,9 @@ pub use codec::{Frames, Original};
 pub use error::LedgerError;
 pub use keys::{Additions, Claim, Fingerprint, Horizon, Key, KeyNeed, Parts, Retention};
 pub use outbox::{Part, Refused};
+pub use runs::{Run, RunState, Staged};
 
+use crate::telemetry::tally::Tally;
 use crate::warehouse::events::Resolution;
 use crate::warehouse::sqlite::{may_open_later, plain};
 use crate::warehouse::{Entry, Layout, RowSet, Tier};
@@ -52,6 +55,8 @@ pub struct Ledger {
     recent: BTreeMap<Seq, Arc<Vec<Entry>>>,
     /// What undone commits resolve.
     resolutions: BTreeMap<Seq, Arc<Resolution>>,
+    /// The run that replaces tables, if there is one.
+    run: Option<Run>,
     keys: Keys,
     _lock: Lock,
 }
@@ -95,10 +100,8 @@ impl Ledger {
         let next_seq =
             connection.query_row("SELECT value FROM counters WHERE name = 'next_seq'", [], |row| row.get(0))?;
         let streams = outbox::open_streams(&connection)?;
-        let undone = connection
-            .prepare("SELECT seq FROM commits")?
-            .query_map([], |row| row.get(0))?
-            .collect::<Result<BTreeSet<Seq>, _>>()?;
+        let undone = outbox::undone(&connection)?;
+        let run = runs::read(&connection)?;
         let resolutions = outbox::resolutions(&connection)?;
         let is_new = next_seq == 1 && streams.is_empty() && schema::meta(&connection, BEGUN)?.is_none();
         Ok(Self {
@@ -112,6 +115,7 @@ impl Ledger {
             undone,
             recent: BTreeMap::new(),
             resolutions,
+            run,
             keys: Keys::default(),
             _lock: lock,
         })
@@ -228,7 +232,10 @@ impl Ledger {
 
     /// Forgets all dedup keys: the source they belong to was read to its end.
     pub fn forget_claims(&mut self) -> Result<(), LedgerError> {
-        self.keys.forget_claims(&mut self.connection)
+        let transaction = self.connection.transaction()?;
+        keys::forget_claims(&transaction)?;
+        transaction.commit()?;
+        self.keys.read_claims_again(&self.connection)
     }
 
     /// Commits a micro-batch: binds the rows of every part to its target's stream, records the source position and what
@@ -274,8 +281,17 @@ impl Ledger {
                 .prepare_cached("INSERT OR REPLACE INTO sources (key, position) VALUES (?1, ?2)")?
                 .execute(params![key, position])?;
         }
+        let counts = self.run.as_ref().map(|run| {
+            let mut counts = run.counts.clone();
+            counts.add(&seen.counts);
+            counts
+        });
+        if let Some(counts) = &counts {
+            runs::write_counts(&transaction, counts)?;
+        }
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
         transaction.commit()?;
+        self.count(counts);
         self.keys.take_over(changes);
         if let Some(resolution) = resolution {
             self.resolutions.insert(seq, Arc::new(resolution.clone()));
@@ -284,12 +300,19 @@ impl Ledger {
         Ok(seq)
     }
 
+    /// Takes over counts of the run that are committed now.
+    fn count(&mut self, counts: Option<Tally>) {
+        if let (Some(run), Some(counts)) = (&mut self.run, counts) {
+            run.counts = counts;
+        }
+    }
+
     fn bound(&mut self, seq: Seq, entries: Vec<Entry>) {
         self.next_seq = seq + 1;
         self.is_new = false;
         for entry in entries.iter().filter(|entry| entry.layout.upsert.is_none()) {
             if let Some(stream) = self.streams.get_mut(&entry.tier) {
-                stream.next_offset = entry.first_offset + entry.rows.len() as u64;
+                stream.next_offset = entry.first_offset + entry.layout.extent(&entry.rows);
             }
         }
         if !entries.is_empty() || self.resolutions.contains_key(&seq) {
@@ -355,10 +378,18 @@ impl Ledger {
         let transaction = self.connection.transaction()?;
         let shifted = outbox::remove_rows(&transaction, refused.seq, refused.tier, refused.kept)?;
         self.keys.release(&transaction, refused.seq, refused.events)?;
-        let part = std::slice::from_ref(refused.quarantine);
-        let entries = outbox::bind(&transaction, &self.streams, seq, part, refused.originals, None)?;
+        let entries = outbox::bind(&transaction, &self.streams, seq, refused.instead, refused.originals, None)?;
+        let counts = self.run.as_ref().map(|run| {
+            let mut counts = run.counts.clone();
+            counts.refuse(refused.counts);
+            counts
+        });
+        if let Some(counts) = &counts {
+            runs::write_counts(&transaction, counts)?;
+        }
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
         transaction.commit()?;
+        self.count(counts);
         self.shifted(refused.tier, shifted);
         self.bound(seq, entries);
         Ok(seq)

@@ -2,10 +2,11 @@
 
 use super::codec::{self, Frames, Original};
 use super::{LedgerError, Seq, Stream};
+use crate::telemetry::tally::Tally;
 use crate::warehouse::events::Resolution;
-use crate::warehouse::{Entry, Layout, RowSet, Tier};
+use crate::warehouse::{Encoding, Entry, Layout, RowSet, Tier};
 use rusqlite::{Connection, Row, params};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The rows of a micro-batch for one target.
@@ -29,8 +30,10 @@ pub struct Refused<'a> {
     pub tier: Tier,
     /// The rows of the entry that remain.
     pub kept: &'a RowSet,
-    /// The refused events' rows for quarantine.
-    pub quarantine: &'a Part,
+    /// What takes the refused events instead: quarantine, files of rejects.
+    pub instead: &'a [Part],
+    /// What the refusal changes in the counts.
+    pub counts: &'a Tally,
     /// The refused events' indexes in the micro-batch.
     pub events: &'a [u32],
     /// The refused events.
@@ -47,6 +50,12 @@ pub(super) fn open_streams(connection: &Connection) -> Result<BTreeMap<Tier, Str
         streams.insert(tier(row, 0)?, stream);
     }
     Ok(streams)
+}
+
+/// The commits that are undone.
+pub(super) fn undone(connection: &Connection) -> Result<BTreeSet<Seq>, LedgerError> {
+    let mut statement = connection.prepare("SELECT seq FROM commits")?;
+    Ok(statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
 }
 
 /// Offset of the first row of a stream that is not known to be in the warehouse.
@@ -70,7 +79,8 @@ pub(super) fn insert_stream(
 /// Moves a stream to the closed ones. One without rows says nothing of the table and is only deleted.
 pub(super) fn close_stream(connection: &Connection, tier: Tier, stream: &Stream) -> Result<(), LedgerError> {
     connection.execute("DELETE FROM streams WHERE name = ?1", [&stream.name])?;
-    if stream.next_offset > 0 {
+    // A file is another by the next start.
+    if stream.next_offset > 0 && stream.layout.encoding != Encoding::Lines {
         connection.execute(
             "INSERT OR REPLACE INTO closed_streams VALUES (?1, ?2, ?3)",
             params![tier.as_str(), stream.name, signed(stream.next_offset)],
@@ -102,7 +112,7 @@ pub(super) fn bind(
 ) -> Result<Vec<Entry>, LedgerError> {
     let mut entries = Vec::with_capacity(parts.len());
     for part in parts.iter().filter(|part| !part.rows.is_empty()) {
-        let count = part.rows.len() as u64;
+        let count = part.layout.extent(&part.rows);
         let (name, first_offset) = if part.layout.upsert.is_some() {
             // By their key and sequence it is told what becomes of them, wherever and however often they are sent.
             (String::new(), 0)

@@ -1,15 +1,15 @@
 //! The ledger's tables, and whose it is.
 
 use super::LedgerError;
-use super::{keys, windows};
+use super::{keys, runs, windows};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::path::Path;
 use std::time::Duration;
 
 /// Format of the tables below. A change that an older version cannot read counts it up.
-pub(super) const FORMAT: &str = "4";
+pub(super) const FORMAT: &str = "5";
 /// Formats that lack only tables and columns: they are added.
-const FORMER: [&str; 3] = ["1", "2", "3"];
+const FORMER: [&str; 4] = ["1", "2", "3", "4"];
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;
@@ -68,6 +68,7 @@ pub(super) fn prepare(
     connection.execute_batch(TABLES)?;
     connection.execute_batch(keys::TABLES)?;
     connection.execute_batch(windows::TABLES)?;
+    connection.execute_batch(runs::TABLES)?;
     let belongs = |what: &'static str, ours: &str, advice: &'static str| match meta(connection, what)? {
         Some(theirs) if theirs != ours => {
             let (path, ours) = (directory.to_owned(), ours.to_owned());

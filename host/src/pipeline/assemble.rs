@@ -1,32 +1,24 @@
 //! From outcomes to rows: every check the table could make is made here, before a row is promised.
 
 use super::facts::Fate;
-use super::plan::{HostTable, Plan, Silver, WindowsPlan};
-use super::windows::Contribution;
+use super::plan::{HostTable, Plan};
+use super::takes::{sink, table_takes};
 use crate::digest::Digest;
 use crate::event::{Event, KEPT};
-use crate::row::{Row, Value, ValueRef};
-use crate::rules::compare::Opinion;
+use crate::reject_files::record;
+use crate::row::{Row, ValueRef};
+use crate::rules::Rule;
 use crate::rules::manifest::NAME;
-use crate::rules::{Manifest, Rule};
 use crate::telemetry::tally::{CountedVersion, Tally};
-use crate::time::{DAY, Micros};
-use crate::verdict::{Rejection, Verdict, stage};
+use crate::verdict::{Rejection, Verdict};
 use crate::warehouse::{Encoding, HostColumn, RowSet, Source, Tier};
 use std::borrow::Cow;
-
-/// BigQuery takes partitions from ten years back to one year ahead, and counts the years as 365 days.
-const PARTITION_PAST: Micros = 3_650 * DAY;
-const PARTITION_AHEAD: Micros = 365 * DAY;
-
-/// What an event may add to a window, bytes: the rows of panes and of late events must fit a request, however many it is of.
-const CONTRIBUTION: usize = 64 << 10;
 
 /// Turns the outcomes of one part of a micro-batch into rows.
 pub struct Assembler<'a> {
     plan: &'a Plan,
     /// The rows by tier, in the order of [`Tier::JUDGED`].
-    pub rows: [RowSet; 3],
+    pub rows: [RowSet; Tier::JUDGED.len()],
     /// The counts.
     pub tally: Tally,
 }
@@ -105,7 +97,7 @@ impl<'a> Assembler<'a> {
     fn bronze(&mut self, judged: Judged<'_>, bronze: &HostTable, attributes: &str) {
         self.tally.bronze += 1;
         let limit = match bronze.layout.encoding {
-            Encoding::Cells => usize::MAX,
+            Encoding::Cells | Encoding::Lines => usize::MAX,
             Encoding::Proto(_) => self.plan.max_row,
         };
         let context = self.context(judged, attributes, None);
@@ -124,23 +116,35 @@ impl<'a> Assembler<'a> {
         host_row(&mut self.rows[Tier::Bronze.judged()], judged.index, usize::MAX, bronze, &context).ok();
     }
 
-    /// Adds the row of a rejected event.
+    /// Adds a rejected event wherever such go.
     pub fn quarantine(&mut self, judged: Judged<'_>, attributes: &str, rejection: &Rejection) {
+        let plan = self.plan;
+        if let Some(layout) = &plan.rejects {
+            let record = ValueRef::Bytes(record(judged.event));
+            let rows = &mut self.rows[Tier::Rejects.judged()];
+            rows.push(judged.index, usize::MAX, |bytes| layout.encode(bytes, [record])).ok();
+        }
+        if let Some(table) = &plan.quarantine {
+            self.quarantine_row(judged, table, attributes, rejection);
+        }
+    }
+
+    fn quarantine_row(&mut self, judged: Judged<'_>, table: &HostTable, attributes: &str, rejection: &Rejection) {
         let plan = self.plan;
         let context = self.context(judged, attributes, Some(rejection));
         let rows = &mut self.rows[Tier::Quarantine.judged()];
-        let Err(size) = host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context) else { return };
+        let Err(size) = host_row(rows, judged.index, plan.max_row, table, &context) else { return };
         let payload = &judged.event.payload;
         let kept = &payload[..payload.len().min(KEPT)];
         let limit = format!("the row would have {size} bytes, the limit is {}", plan.max_row);
-        if plan.quarantine.columns.contains(&HostColumn::PayloadBytes) {
+        if table.columns.contains(&HostColumn::PayloadBytes) {
             // Where the table has the bytes the text is only a view, and is cut first.
             let reason = format!("{} [{limit}: raw_payload is cut, raw_bytes is whole]", rejection.reason);
             let cut = Rejection { reason, ..rejection.clone() };
             let context =
                 Context { text: String::from_utf8_lossy(kept), ..self.context(judged, attributes, Some(&cut)) };
             let rows = &mut self.rows[Tier::Quarantine.judged()];
-            if host_row(rows, judged.index, plan.max_row, &plan.quarantine, &context).is_ok() {
+            if host_row(rows, judged.index, plan.max_row, table, &context).is_ok() {
                 return;
             }
         }
@@ -160,7 +164,7 @@ impl<'a> Assembler<'a> {
         let size = context.size.filter(|_| !bare);
         let context = Context { text: String::from_utf8_lossy(kept), bytes: kept, size, ..context };
         // Nothing in this row grows with the input any more, so it has no limit.
-        host_row(&mut self.rows[Tier::Quarantine.judged()], judged.index, usize::MAX, &plan.quarantine, &context).ok();
+        host_row(&mut self.rows[Tier::Quarantine.judged()], judged.index, usize::MAX, table, &context).ok();
     }
 
     fn context<'c>(&self, judged: Judged<'c>, attributes: &'c str, rejection: Option<&'c Rejection>) -> Context<'c>
@@ -264,97 +268,13 @@ fn host_row(
     })
 }
 
-fn sink(code: &'static str, reason: String) -> Rejection {
-    Rejection::by_host(stage::SINK_REJECTED, code, reason)
-}
-
-/// What the host makes of an opinion: a row that the table would refuse is a rejection, whoever made the row.
-pub fn outcome(plan: &Plan, manifest: &Manifest, event: &Event, opinion: Opinion) -> Opinion {
-    let silver = &plan.silver;
-    match opinion {
-        Ok(Verdict::Accept(row)) => {
-            let value = |index: usize| {
-                let column = manifest.column(&silver.layout.columns[index]);
-                column.map_or(ValueRef::Null, |index| ValueRef::from(&row[index]))
-            };
-            Ok(match table_takes(silver, value, event.received_time) {
-                Ok(()) => Verdict::Accept(row),
-                Err(rejection) => Verdict::Reject(rejection),
-            })
-        }
-        other => other,
-    }
-}
-
-/// Checks what the table says of its values: how wide they may be, and which days it has partitions for. `value` is that of a
-/// column of the layout.
-fn table_takes<'a>(
-    silver: &Silver,
-    value: impl Fn(usize) -> ValueRef<'a>,
-    received_time: Micros,
-) -> Result<(), Rejection> {
-    let columns = &silver.layout.columns;
-    if let Some(index) = silver.partition {
-        partition_in_range(&columns[index], value(index), received_time)?;
-    }
-    for (index, limit) in &silver.limits {
-        if let Some(why) = limit.broken_by(value(*index)) {
-            return Err(sink("value_too_wide", format!("`{}` {why}", columns[*index])));
-        }
-    }
-    Ok(())
-}
-
-/// Checks what an accepted event adds to windows against what their tables take: like its own row, it must not be refused by a
-/// table behind the commit.
-pub fn windows_take(
-    windows: &WindowsPlan,
-    contributions: &[Contribution],
-    received_time: Micros,
-) -> Result<(), Rejection> {
-    for contribution in contributions {
-        let planned = &windows.aggregates[contribution.aggregate];
-        let name = &planned.aggregate.name;
-        let size = contribution.size();
-        if size > CONTRIBUTION {
-            let what = format!(
-                "aggregate {name}: group columns and measured values have {size} bytes, the limit is {CONTRIBUTION}"
-            );
-            return Err(sink("row_too_large", what));
-        }
-        if windows.partitioned {
-            let spans = planned.aggregate.spec.windowing.windows(contribution.event_time);
-            let bounds = spans.flat_map(|span| [span.start, span.end]).chain([contribution.event_time]);
-            for bound in bounds {
-                partition_in_range("the event time or a window of it", ValueRef::Timestamp(bound), received_time)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn partition_in_range(column: &str, value: ValueRef<'_>, received_time: Micros) -> Result<(), Rejection> {
-    let at = match value {
-        ValueRef::Timestamp(micros) => micros,
-        ValueRef::Date(days) => i64::from(days) * DAY,
-        _ => return Ok(()),
-    };
-    if (received_time.saturating_sub(PARTITION_PAST)..=received_time.saturating_add(PARTITION_AHEAD)).contains(&at) {
-        return Ok(());
-    }
-    let shown = Value::Timestamp(at).to_json();
-    Err(sink(
-        "partition_range",
-        format!("`{column}` is {shown}: the table takes 3650 days back to 365 days ahead of the time it was received"),
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::event::Form;
-    use crate::row::{Column, ColumnType};
-    use crate::warehouse::{Layout, Limit};
+    use crate::pipeline::plan::Silver;
+    use crate::row::ColumnType;
+    use crate::warehouse::Layout;
     use bytes::Bytes;
     use std::collections::BTreeMap;
     use std::sync::Arc;
@@ -367,7 +287,8 @@ mod tests {
         };
         let plan = |encoding| Plan {
             bronze: Some(bronze(encoding)),
-            quarantine: bronze(Encoding::Cells),
+            quarantine: None,
+            rejects: None,
             silver: Silver {
                 layout: bronze(Encoding::Cells).layout,
                 message_id: None,
@@ -402,72 +323,5 @@ mod tests {
         let proto = || Encoding::Proto(vec![ColumnType::Text]);
         assert!(size_of(proto(), KEPT) > KEPT && size_of(proto(), 2 * KEPT) < KEPT + 10);
         assert!(size_of(Encoding::Cells, 2 * KEPT) > 2 * KEPT);
-    }
-
-    /// A rule that writes milliseconds where microseconds are meant accepts everything, and the table would take nothing of it.
-    #[test]
-    fn a_row_out_of_the_tables_range_is_no_accepted_one() {
-        let layout = |columns: &[&str]| {
-            Arc::new(Layout {
-                table: "t".into(),
-                columns: columns.iter().map(|c| (*c).into()).collect(),
-                encoding: Encoding::Cells,
-                upsert: None,
-            })
-        };
-        let mut plan = Plan {
-            bronze: None,
-            quarantine: HostTable { layout: layout(&[]), columns: vec![] },
-            silver: Silver {
-                layout: layout(&["n", "at"]),
-                message_id: None,
-                partition: Some(1),
-                count_by: None,
-                limits: vec![],
-                by_rule: BTreeMap::new(),
-            },
-            max_row: 0,
-            pipeline: String::new(),
-            source_name: String::new(),
-            row_keys: BTreeMap::new(),
-            windows: None,
-        };
-        let manifest = Manifest {
-            name: "r".into(),
-            version: "1.0.0".into(),
-            event_versions: vec!["1".into()],
-            attributes: vec![],
-            columns: vec![Column::new("AT", ColumnType::Timestamp, true)],
-            event_time: None,
-        };
-        let event = Event {
-            payload: Bytes::new(),
-            attributes: vec![],
-            message_id: String::new(),
-            publish_time: 0,
-            received_time: 20_000 * DAY,
-            ordering_key: None,
-            delivery_attempt: None,
-            form: Form::Whole,
-        };
-        let of = |plan: &Plan, at: Micros| {
-            outcome(plan, &manifest, &event, Ok(Verdict::Accept(vec![Value::Timestamp(at)]))).unwrap()
-        };
-        assert_eq!(of(&plan, 20_000 * DAY), Verdict::Accept(vec![Value::Timestamp(20_000 * DAY)]));
-        let Verdict::Reject(rejection) = of(&plan, 20 * DAY) else { panic!("it is out of range") };
-        assert_eq!((rejection.stage.as_ref(), rejection.code.as_deref()), ("SINK_REJECTED", Some("partition_range")));
-        plan.silver.partition = None;
-        assert_eq!(of(&plan, 0), Verdict::Accept(vec![Value::Timestamp(0)]));
-        // A column that is narrower than its type.
-        let manifest = Manifest { columns: vec![Column::new("N", ColumnType::Numeric, true)], ..manifest.clone() };
-        let wide = |plan: &Plan, text: &str| {
-            let row = vec![Value::Numeric(text.into())];
-            outcome(plan, &manifest, &event, Ok(Verdict::Accept(row))).unwrap()
-        };
-        assert!(matches!(wide(&plan, "1.255"), Verdict::Accept(_)));
-        plan.silver.limits = vec![(0, Limit::Digits { before: 8, behind: 2 })];
-        assert!(matches!(wide(&plan, "1.25"), Verdict::Accept(_)));
-        let Verdict::Reject(rejection) = wide(&plan, "1.255") else { panic!("it would be rounded") };
-        assert_eq!((rejection.stage.as_ref(), rejection.code.as_deref()), ("SINK_REJECTED", Some("value_too_wide")));
     }
 }

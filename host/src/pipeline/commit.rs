@@ -4,6 +4,7 @@
 //! The commits of a run are made one after the other, and from settling to the end of a commit nobody else commits: a replay
 //! waits. Windows change only in between, so what a ledger holds of them is never behind what it holds of events.
 
+use super::bound::Bound;
 use super::dedup::{Dedup, Settled};
 use super::deliver::Delivery;
 use super::error::RunError;
@@ -49,6 +50,8 @@ pub(super) struct Committer {
     pub is_bounded: bool,
     pub commits: mpsc::Sender<Commit>,
     pub status: Status,
+    /// How many events may be rejected, if that is bounded.
+    pub bound: Option<Arc<Bound>>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -99,6 +102,7 @@ impl Committer {
         let Settled { mut parts, originals, mut tally, mut seen, contributions, events, .. } = settled;
         let Settled { plan, position, leases, submitted, revision, .. } = settled;
         let read = tally.read;
+        seen.counts = tally.clone();
         let mut more = false;
         if let Some((event_time, source)) = &self.event_time {
             // Once for each event, whatever it is measured for.
@@ -113,7 +117,9 @@ impl Committer {
         }
         let work = Work { parts, originals, position, seen, _alone: Arc::clone(&alone) };
         let seq = self.commit(work).await?;
+        let bound = self.bound.as_ref().map_or(Ok(()), |bound| bound.add(&tally));
         room.send(Commit { seq, tally, leases });
+        bound?;
         let micros = u64::try_from(submitted.elapsed().as_micros()).unwrap_or(u64::MAX);
         tracing::debug!(target: "preflight::batch", seq, events = read, revision, micros, "committed");
         if more { self.windows(&plan, Micros::MIN, alone).await } else { Ok(true) }

@@ -3,12 +3,14 @@
 mod moved;
 mod refused;
 mod resume;
+mod sinks;
 mod taken;
 
 use super::plan::Plan;
 use super::retry::{Backoff, Patience, retrying};
 use crate::failpoint;
 use crate::ledger::{Ledger, LedgerError, Seq};
+use crate::reject_files::RejectFiles;
 use crate::telemetry::metrics::{Metrics, Retry};
 use crate::telemetry::tally::Tally;
 use crate::warehouse::{AppendError, Layout, StreamRows, Tier, Warehouse, WarehouseError};
@@ -105,6 +107,8 @@ pub struct Delivery {
     pub ledger: SharedLedger,
     /// Where it goes.
     pub warehouse: Arc<dyn Warehouse>,
+    /// Where rejects go as they came, if they go to files.
+    files: Option<Arc<RejectFiles>>,
     /// How quarantine rows are made of refused events; follows the tables.
     plan: Arc<RwLock<Arc<Plan>>>,
     /// How long failures that may pass are waited for.
@@ -128,7 +132,8 @@ impl Delivery {
     ) -> Self {
         let (making_streams, sending) = (Arc::default(), Arc::default());
         let plan = Arc::new(RwLock::new(plan));
-        Self { ledger: SharedLedger::new(ledger), warehouse, plan, patience, making_streams, sending, metrics }
+        let ledger = SharedLedger::new(ledger);
+        Self { ledger, warehouse, files: None, plan, patience, making_streams, sending, metrics }
     }
 
     /// Where values go.
@@ -192,7 +197,7 @@ impl Delivery {
             // Before it is sent: whoever waits for it may be gone before the answer, and another sends it again.
             let first = sending.begun.insert(seq);
             let began = Instant::now();
-            let results = self.warehouse.append(Arc::clone(&entries)).await;
+            let results = self.append(&entries).await;
             self.metrics.sent(began.elapsed());
             failpoint::pass(failpoint::ROWS_APPENDED);
             if first {
@@ -260,7 +265,7 @@ impl Delivery {
         let wanted = |layout: &&Arc<Layout>| missing && layout.upsert.is_none();
         let Some(layout) = self.plan().layout(tier).filter(wanted).cloned() else { return Ok(()) };
         let name = self.ledger.retrying(&self.patience, move |ledger| ledger.new_stream_name(tier)).await?;
-        let name = retrying(&self.patience, || self.warehouse.create_stream(&name, &layout.table)).await?;
+        let name = self.create_stream(tier, &name, &layout).await?;
         failpoint::pass(failpoint::STREAM_CREATED);
         let open = move |ledger: &mut Ledger| ledger.open_stream(tier, &name, Arc::clone(&layout));
         self.ledger.retrying(&self.patience, open).await?;

@@ -1,5 +1,6 @@
 //! Why a run, a replay or a rebuild failed.
 
+use super::bound::TooManyRejects;
 use super::deliver::DeliverError;
 use super::evaluate::EvaluateError;
 use super::rebuild::RebuildError;
@@ -7,6 +8,7 @@ use super::replay::ReplayError;
 use super::windows::{Ahead, RestoreError};
 use crate::config::ConfigError;
 use crate::ledger::LedgerError;
+use crate::reject_files::RejectFileError;
 use crate::source::{OpenError, SourceError};
 use crate::warehouse::WarehouseError;
 use std::io;
@@ -29,6 +31,21 @@ pub enum RunError {
         /// The first table with rows.
         table: String,
     },
+    /// A run is not over that replaced tables, and the pipeline appends by now.
+    #[error(
+        "silver.write is \"append\", but run {run}, which replaces tables, is not over. Write \"replace\" again and let it end, or \
+         drop it with --restart: the source is then read from its start, on top of the rows there are"
+    )]
+    Unfinished {
+        /// Its id.
+        run: String,
+    },
+    /// More events were rejected than may be.
+    #[error(transparent)]
+    TooManyRejects(#[from] TooManyRejects),
+    /// A file of rejects cannot be written.
+    #[error(transparent)]
+    RejectFile(#[from] RejectFileError),
     /// Nothing was ever committed to the ledger, so nothing can be replayed or rebuilt with it.
     #[error(
         "the ledger {ledger} is new: run the pipeline first (with --new-ledger if its ledger was lost), or, if the ledger was \

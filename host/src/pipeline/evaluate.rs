@@ -1,11 +1,12 @@
 //! Judging micro-batches: each part of one becomes rows and counts on its thread, and the parts are joined in order.
 
-use super::assemble::{Assembler, Judged, windows_take};
+use super::assemble::{Assembler, Judged};
 use super::beside::{Besides, Pair};
 use super::facts::{Admitted, Fact, Facts, Mark};
 use super::keys;
 use super::keys::Compared;
 use super::plan::Plan;
+use super::takes::windows_take;
 use super::windows::Contribution;
 use crate::event::Event;
 use crate::ledger::{Claim, Frames, Key, Original, Part};
@@ -86,8 +87,8 @@ pub enum EvaluateError {
 
 #[derive(Default)]
 struct Output {
-    rows: [RowSet; 3],
-    frames: [Frames; 3],
+    rows: [RowSet; Tier::JUDGED.len()],
+    frames: [Frames; Tier::JUDGED.len()],
     originals: Frames,
     tally: Tally,
     facts: Vec<Fact>,
@@ -253,7 +254,7 @@ impl Work {
         if let (Some(besides), Some(beside)) = (besides, beside) {
             besides.submit(beside, events);
         }
-        let mut frames: [Frames; 3] = Default::default();
+        let mut frames: [Frames; Tier::JUDGED.len()] = Default::default();
         for (frames, rows) in frames.iter_mut().zip(&assembler.rows) {
             if !rows.is_empty() {
                 frames.push(rows);

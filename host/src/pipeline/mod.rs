@@ -1,7 +1,7 @@
 //! The path of one event from source to warehouse, and the commit protocol that makes it exactly once.
 //!
 //! [`mod@prepare`] makes every check that can be made before the first event; [`plan`] says which value goes into which
-//! column; [`evaluate`] judges on all cores, keeping the order; [`assemble`] turns outcomes into rows; [`dedup`] recognises what
+//! column; [`evaluate`] judges on all cores, keeping the order; [`assemble`] turns outcomes into rows, which `takes` holds against what tables take; [`dedup`] recognises what
 //! comes again; [`mod@run`] drives micro-batches through the ledger; [`deliver`] sends what the ledger promised until it is confirmed; [`replay`] judges again
 //! what is in quarantine.
 //!
@@ -16,6 +16,7 @@
 
 pub mod assemble;
 pub mod beside;
+mod bound;
 mod commit;
 pub mod dedup;
 pub mod deliver;
@@ -29,13 +30,16 @@ pub mod plan;
 pub mod prepare;
 pub mod rebuild;
 pub mod reload;
+mod replace;
 pub mod replay;
 pub mod report;
 pub mod requests;
 pub mod retry;
 pub mod run;
 mod serving;
+mod start;
 mod tables;
+mod takes;
 mod threads;
 pub mod watermark;
 pub mod windows;

@@ -1,5 +1,6 @@
 //! How a run differs from the pipeline file.
 
+use crate::config::MaxRejects;
 use crate::stop::Stop;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::status::Status;
@@ -13,6 +14,10 @@ pub struct Options {
     pub new_ledger: bool,
     /// Leave open windows that the ledger holds, whatever they hold.
     pub forget_windows: bool,
+    /// Drop a run that replaces tables and is not over, and begin anew.
+    pub restart: bool,
+    /// How many events may be rejected; none leaves that to the pipeline file.
+    pub max_rejects: Option<MaxRejects>,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
     /// Asked to stop.

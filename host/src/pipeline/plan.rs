@@ -31,8 +31,10 @@ const RULE_DIGEST: &str = "rule_digest";
 pub struct Plan {
     /// Raw events, if the pipeline has the tier.
     pub bronze: Option<HostTable>,
-    /// Rejected events.
-    pub quarantine: HostTable,
+    /// Rejected events, if they go to a table.
+    pub quarantine: Option<HostTable>,
+    /// The file of rejected events as they came, of a run that writes one.
+    pub rejects: Option<Arc<Layout>>,
     /// Accepted rows.
     pub silver: Silver,
     /// A row above this is not sent, bytes as encoded.
@@ -91,7 +93,8 @@ impl Plan {
         match tier {
             Tier::Bronze => self.bronze.as_ref().map(|table| &table.layout),
             Tier::Silver => Some(&self.silver.layout),
-            Tier::Quarantine => Some(&self.quarantine.layout),
+            Tier::Quarantine => self.quarantine.as_ref().map(|table| &table.layout),
+            Tier::Rejects => self.rejects.as_ref(),
             Tier::Late => self.windows.as_ref().map(|windows| &windows.late.layout),
             Tier::Panes(_) => {
                 let mut aggregates = self.windows.iter().flat_map(|windows| &windows.aggregates);
@@ -109,16 +112,20 @@ pub fn plan(
 ) -> Result<(Plan, Vec<NewTable>), Vec<Problem>> {
     let mut planner = Planner { warehouse: &config.warehouse, problems: Vec::new(), new: Vec::new() };
     let bronze = config.bronze.as_ref().map(|tier| planner.host_table("bronze", tier, bronze_columns(), &[], &live));
-    let quarantine =
-        planner.host_table("quarantine", &config.quarantine, quarantine_columns(), resolution_columns(), &live);
+    let quarantine = config
+        .quarantine
+        .table
+        .as_ref()
+        .map(|tier| planner.host_table("quarantine", tier, quarantine_columns(), resolution_columns(), &live));
     let silver = planner.silver(config, rules, &live);
     let row_keys = planner.row_keys(config, rules);
     let windows = planner.windows(config, rules, &live);
     match (bronze, silver, quarantine) {
-        (bronze, Some(silver), Some(quarantine)) if planner.problems.is_empty() => {
+        (bronze, Some(silver), quarantine) if planner.problems.is_empty() => {
             let plan = Plan {
                 bronze: bronze.flatten(),
-                quarantine,
+                quarantine: quarantine.flatten(),
+                rejects: None,
                 silver,
                 max_row: config.max_row,
                 source_name: config.source.name(),

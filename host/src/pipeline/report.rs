@@ -1,11 +1,13 @@
 //! What became of the events, shown at the end.
 
 use crate::config::Config;
+use crate::ledger::Run;
 use crate::telemetry::tally::{Stages, Tally};
 use crate::telemetry::value_counts::ValueCounts;
 use crate::telemetry::window_counts::AggregateCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How a run ended.
@@ -43,6 +45,9 @@ pub struct Report {
     pub complete: bool,
     /// Bytes of the source that were read, those passed over because an earlier run had them included; none if nothing was.
     pub bytes: Option<u64>,
+    /// The run that replaces tables, if it is one: then all counts are those of the whole run, over all its starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<ReplacingRun>,
     /// Wall clock of the run.
     pub seconds: f64,
     /// Events read in a second of it.
@@ -87,6 +92,18 @@ pub struct Course {
     pub took: Duration,
 }
 
+/// A run that replaces tables.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReplacingRun {
+    /// Its id.
+    pub id: String,
+    /// Whether the tables have its rows by now.
+    pub published: bool,
+    /// Where the rejected records are, if they go to a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejects: Option<PathBuf>,
+}
+
 impl Report {
     /// A report of what was counted.
     pub fn new(config: &Config, tally: &Tally, course: Course) -> Self {
@@ -108,9 +125,18 @@ impl Report {
             resumed_commits: resumed,
             complete,
             bytes,
+            run: None,
             seconds,
             // A run of no time at all has no rate that JSON could write.
             events_per_second: tally.read as f64 / seconds.max(0.001),
         }
+    }
+
+    /// The report of a run that replaces tables.
+    #[must_use]
+    pub fn of_run(self, run: &Run, published: bool) -> Self {
+        let rejects =
+            run.staged.files.as_ref().map(|files| if published { files.published() } else { files.staged(&run.id) });
+        Self { run: Some(ReplacingRun { id: run.id.clone(), published, rejects }), ..self }
     }
 }

@@ -6,39 +6,37 @@
 //!
 //! The numbers are how many micro-batches may wait: what is in memory is bounded by them, whatever the input.
 
+use super::bound::Bound;
 use super::commit::{Commit, Committer, Turn};
 use super::dedup::Dedup;
 use super::deliver::{DeliverError, Delivery};
 use super::error::RunError;
 use super::options::Options;
-use super::prepare::{Prepared, inspect, source_exists};
 use super::rebuild::Measured;
-use super::reload::{begin, report};
+use super::replace::Replacing;
 use super::replay::Quarantine;
 use super::report::{Course, Report};
 use super::requests::serve::{Requests, Server};
-use super::retry::{Patience, retrying};
 use super::serving::Serving;
+use super::start::{Start, Started, start, thread};
 use super::watermark::WatermarkSource;
 use super::windows::EventTime;
-use crate::config::{Config, Follows};
+use crate::config::Config;
+use crate::ledger::Ledger;
 use crate::ledger::inbox::Inbox;
-use crate::ledger::{Ledger, LedgerError};
-use crate::source::{self, Settings};
+use crate::source;
 use crate::stop::Stop;
 use crate::telemetry::status::{State, Status};
 use crate::telemetry::tally::Tally;
-use crate::warehouse::{self, LiveTables, Warehouse, WarehouseError};
 use futures::future::{Fuse, FusedFuture as _};
 use futures::stream::FuturesOrdered;
 use futures::{FutureExt as _, StreamExt};
-use std::io;
 use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
 /// Micro-batches that are judged at the same time.
@@ -65,12 +63,16 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         let bytes = options.metrics.progress().map(|progress| progress.bytes.load(Ordering::Relaxed));
         Report::new(config, tally, Course { resumed, complete, bytes, took: began.elapsed() })
     };
-    let Some(Started { source, serving, delivery, dedup, event_time, resumed }) = started else {
-        return Ok(report(&Tally::default(), 0, false));
+    let started = match started {
+        None => return Ok(report(&Tally::default(), 0, false)),
+        Some(Start::Published { run, resumed }) => return Ok(report(&run.counts, resumed, true).of_run(&run, true)),
+        Some(Start::Ready(started)) => started,
     };
+    let Started { source, serving, delivery, dedup, event_time, resumed, bound } = started;
     let mut requests = requests(config, &serving, &delivery, &dedup, event_time.as_ref(), options);
     let mut drained = pin!(drained(options.stop.clone(), config.drain_timeout).fuse());
-    let means = Means { config, serving: &serving, delivery: &delivery, dedup: &dedup, event_time };
+    let means =
+        Means { config, serving: &serving, delivery: &delivery, dedup: &dedup, event_time, bound: bound.clone() };
     let driven = drive(source, means, drained.as_mut(), options).await;
     // Where the time is over already, nothing is waited for.
     let requested = if drained.is_terminated() {
@@ -85,77 +87,35 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     };
     requests.abort();
     serving.finish().await;
-    let (tally, complete) = driven?;
-    requested?;
+    let ended = async {
+        let (tally, complete) = driven?;
+        requested?;
+        let run = Replacing::run(&delivery).await?;
+        // Of a run that replaces tables all that was ever read of it is told.
+        let tally = run.as_ref().map_or(tally, |run| run.counts.clone());
+        if let Some(bound) = bound.as_ref().filter(|_| complete) {
+            bound.holds(&tally)?;
+        }
+        Ok::<_, RunError>((tally, complete, run))
+    };
+    let (tally, complete, run) = match ended.await {
+        Err(RunError::TooManyRejects(error)) => {
+            Replacing::fail(&delivery).await?;
+            return Err(error.into());
+        }
+        ended => ended?,
+    };
+    let report = report(&tally, resumed, complete);
+    if let Some(run) = run {
+        if complete {
+            Replacing::publish(&delivery).await?;
+        }
+        return Ok(report.of_run(&run, complete));
+    }
     if complete && dedup.ends_with_the_source() {
         delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
     }
-    Ok(report(&tally, resumed, complete))
-}
-
-/// A pipeline that is ready to read.
-struct Started {
-    source: source::Opened,
-    serving: Serving,
-    delivery: Delivery,
-    dedup: Dedup,
-    /// The open windows, if anything is measured over windows.
-    event_time: Option<EventTime>,
-    /// Commits of an earlier run that were sent.
-    resumed: u64,
-}
-
-/// Checks, opens everything, and sends what an earlier run had left.
-async fn start(config: &Config, options: &Options) -> Result<Started, RunError> {
-    let dedup = Dedup::of(config);
-    let patience = Patience::new(config.warehouse.give_up_after(), &options.metrics, &options.status);
-    let patience = patience.halting(dedup.running_time());
-    let looked_at = Arc::new(config.clone());
-    let live = match retrying(&patience, || look(&looked_at)).await {
-        // Another program holds it: that is no mistake in the pipeline file.
-        Err(error) if error.retryable => return Err(error.into()),
-        live => live,
-    };
-    tokio::task::spawn_blocking(move || source_exists(&looked_at)).await.map_err(thread)??;
-    let (Prepared { sandbox, rules, plan, new_tables, .. }, begun) = begin(config, &live)?;
-    let warehouse = retrying(&patience, || warehouse::open(&config.warehouse)).await?;
-    let identity = warehouse.identity();
-    let mut ledger = retrying(&patience, async || {
-        let mut ledger = Ledger::open(&config.ledger, &config.name, identity)?;
-        ledger.keep_keys(dedup.retention())?;
-        Ok::<_, LedgerError>(ledger)
-    })
-    .await?;
-    if ledger.is_new() && !options.new_ledger {
-        refuse_old_rows(config, &ledger, warehouse.as_ref(), &patience).await?;
-    }
-    let (forget, clock) = (options.forget_windows, options.clock.as_ref());
-    let event_time = EventTime::of(config, plan.windows.as_ref(), &mut ledger, forget, clock)?;
-    ledger.begin()?;
-    for table in new_tables {
-        retrying(&patience, || warehouse.create_table(table.clone())).await?;
-    }
-    for view in plan.views() {
-        retrying(&patience, || warehouse.create_view(view.clone())).await?;
-    }
-    let settings = || Settings {
-        source: config.source.clone(),
-        batch: config.batch,
-        max_payload: config.max_payload,
-        is_recorded: !config.aggregates.is_empty() && config.watermark.follows == Follows::PublishTime,
-        clock: Arc::clone(&options.clock),
-        running_time: dedup.running_time().clone(),
-    };
-    let source = retrying(&patience, || source::open(settings(), |key| ledger.position(key))).await?;
-    let plan = Arc::new(plan);
-    let delivery = Delivery::new(ledger, warehouse, Arc::clone(&plan), patience, options.metrics.clone());
-    let resumed = delivery.resume().await?;
-    if resumed > 0 {
-        tracing::info!(commits = resumed, "sent what an earlier run had left");
-    }
-    options.status.serves(rules.revision(), report::serving(&rules));
-    let serving = Serving::start(config, &sandbox, (rules, plan), begun, &delivery, options).await?;
-    Ok(Started { source, serving, delivery, dedup, event_time, resumed })
+    Ok(report)
 }
 
 /// Takes requests to this worker as long as it runs.
@@ -170,6 +130,7 @@ fn requests(
     let server = Server {
         inbox: Arc::new(Mutex::new(Inbox::of(&config.ledger))),
         quarantine: Quarantine::of(config),
+        is_replacing: config.replaces(),
         measured: Measured::of(config),
         evaluators: serving.evaluators(),
         context: serving.context(),
@@ -181,36 +142,6 @@ fn requests(
     server.start(options.stop.clone())
 }
 
-/// Looks at the tables on a thread that nobody has to wait for: BigQuery may be silent for long.
-async fn look(config: &Arc<Config>) -> Result<LiveTables, WarehouseError> {
-    let config = Arc::clone(config);
-    let looked = tokio::task::spawn_blocking(move || inspect(&config)).await;
-    looked.unwrap_or_else(|error| Err(WarehouseError { text: error.to_string(), retryable: false }))
-}
-
-fn thread(error: JoinError) -> RunError {
-    RunError::Thread(io::Error::other(error))
-}
-
-/// Rows that no ledger accounts for would be doubled by reading the source again.
-async fn refuse_old_rows(
-    config: &Config,
-    ledger: &Ledger,
-    warehouse: &dyn Warehouse,
-    patience: &Patience,
-) -> Result<(), RunError> {
-    for table in config.tiers().map(|tier| tier.table.as_str()) {
-        let exists = retrying(patience, || warehouse.columns(table)).await?.is_some();
-        if exists && retrying(patience, || warehouse.has_rows(table)).await? {
-            return Err(RunError::NewLedger {
-                ledger: ledger.directory().display().to_string(),
-                table: table.to_owned(),
-            });
-        }
-    }
-    Ok(())
-}
-
 /// What moves micro-batches along.
 struct Means<'a> {
     config: &'a Config,
@@ -218,6 +149,7 @@ struct Means<'a> {
     delivery: &'a Delivery,
     dedup: &'a Dedup,
     event_time: Option<EventTime>,
+    bound: Option<Arc<Bound>>,
 }
 
 impl Means<'_> {
@@ -239,6 +171,7 @@ impl Means<'_> {
             is_bounded: self.config.source.is_bounded(),
             commits,
             status: options.status.clone(),
+            bound: self.bound.clone(),
             clock: Arc::clone(&options.clock),
         }
     }

@@ -21,7 +21,8 @@ pub(super) struct Serving {
     evaluators: Evaluators,
     current: watch::Receiver<Context>,
     following: Option<Following>,
-    tables: JoinHandle<()>,
+    /// Who follows the tables, if they are followed.
+    tables: Option<JoinHandle<()>>,
 }
 
 /// What a rule store needs.
@@ -46,8 +47,11 @@ impl Serving {
         let pairs = registry.pairs(&rules, &config.rules.guard, passed, options.clock.now());
         let context = Context { rules, plan, pairs };
         let (sender, current) = watch::channel(context);
+        // All rows of a run that replaces tables are judged by the same rules, and go to tables that nobody else knows.
+        let is_fixed = config.replaces();
+        let begun = begun.filter(|_| !is_fixed);
         let tables = tables::follow(config.clone(), delivery.clone(), options.status.clone(), sender.clone());
-        let tables = tokio::spawn(tables);
+        let tables = (!is_fixed).then(|| tokio::spawn(tables));
         let following = match begun {
             None => None,
             Some(begun) => Some(Following::start(config, sandbox, begun, (sender, registry), delivery, options).await?),
@@ -88,7 +92,9 @@ impl Serving {
 
     /// Ends the threads: what is compared by then counts, and a guard that trips on it still rolls back.
     pub(super) async fn finish(self) {
-        self.tables.abort();
+        if let Some(tables) = &self.tables {
+            tables.abort();
+        }
         let Some(Following { besides, follower, differences }) = self.following else { return };
         let ending = tokio::task::spawn_blocking(move || {
             besides.finish();

@@ -66,8 +66,10 @@ impl Builder<'_> {
         let manifests: Vec<&Manifest> = rules.served().map(|(_, served)| &served.rule.manifest).collect();
         let columns = self.silver(&manifests);
         self.table(TableRole::Silver, "silver.table", &config.silver.tier, columns);
-        let columns = self.host_columns(quarantine_columns(), resolution_columns());
-        self.table(TableRole::Quarantine, "quarantine.table", &config.quarantine, columns);
+        if let Some(tier) = &config.quarantine.table {
+            let columns = self.host_columns(quarantine_columns(), resolution_columns());
+            self.table(TableRole::Quarantine, "quarantine.table", tier, columns);
+        }
         self.differences();
         self.aggregates(rules);
     }
@@ -133,6 +135,7 @@ impl Builder<'_> {
         let tier = TierConfig {
             table: new.name,
             create: crate::config::Create::Never,
+            write: crate::config::Write::Append,
             partition_by: None,
             cluster_by: Vec::new(),
             description: Some("Differences between rules that judge the same events".to_owned()),

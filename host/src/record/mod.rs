@@ -5,10 +5,12 @@
 
 pub mod columns;
 mod document;
+mod header;
 mod quotes;
 
 pub use columns::Columns;
 pub use document::fields;
+pub use header::header;
 pub use quotes::{Dialect, Scan, Seen};
 
 use crate::verdict::Rejection;

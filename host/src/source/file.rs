@@ -166,6 +166,10 @@ pub(super) fn look_for(path: &Path, format: &Format, max_payload: usize) -> Resu
     Ok(())
 }
 
+pub(super) fn paths(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    Ok(find(path)?.into_iter().map(|found| found.path).collect())
+}
+
 fn find(path: &Path) -> Result<Vec<Found>, SourceError> {
     files::find(path).map_err(|error| SourceError::Files(error.to_string()))
 }

@@ -117,6 +117,11 @@ pub async fn open(
     Ok(Opened { kind, settings })
 }
 
+/// The files that a path means, in the order in which they are read.
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    file::paths(path)
+}
+
 /// Whether there is something at `path` that can be read, and whether the headers of CSV files are what they should be.
 pub fn look_for(path: &Path, format: &Format, max_payload: usize) -> Result<(), SourceError> {
     file::look_for(path, format, max_payload)

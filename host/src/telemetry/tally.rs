@@ -17,7 +17,7 @@ const OTHER_VERSIONS: &str = "other";
 pub(super) const NO_VERSION: &str = "none";
 
 /// Outcomes of a number of events. Every event is in exactly one of accepted, ignored, rejected, duplicates, redelivered.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Events read.
     pub read: u64,
@@ -30,6 +30,7 @@ pub struct Tally {
     /// The latest publish time of the events.
     pub newest: Option<Micros>,
     /// What windows said.
+    #[serde(skip)]
     pub windows: WindowCounts,
     /// Rows for silver by the value of a column, where one is counted by.
     pub silver_by: ValueCounts,
@@ -37,7 +38,7 @@ pub struct Tally {
 }
 
 /// Outcomes of the events of one version.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcomes {
     /// Rows for silver.
     pub accepted: u64,

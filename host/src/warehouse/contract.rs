@@ -1,7 +1,7 @@
 //! What a pipeline asks of a warehouse.
 
 use super::events::Resolution;
-use super::{AppendError, Appended, Chunks, Entry, NewTable, NewView, Scan, TableColumn, WarehouseError};
+use super::{AppendError, Appended, Chunks, Entry, NewTable, NewView, Publication, Scan, TableColumn, WarehouseError};
 use crate::row::Row;
 use futures::future::BoxFuture;
 use std::collections::BTreeSet;
@@ -82,4 +82,16 @@ pub trait Warehouse: Send + Sync {
 
     /// Marks quarantine rows as resolved. Those that are marked stay as they are.
     fn resolve(&self, resolution: Arc<Resolution>) -> BoxFuture<'_, Result<(), WarehouseError>>;
+
+    /// Makes an empty table like another, whose names are those of the warehouse: it takes what the other takes.
+    fn create_staging<'a>(&'a self, staging: &'a str, like: &'a str) -> BoxFuture<'a, Result<(), WarehouseError>>;
+
+    /// Replaces the rows of tables by those of their staging tables, of all of them or of none, and remembers that it has.
+    fn publish(&self, publication: Arc<Publication>) -> BoxFuture<'_, Result<(), WarehouseError>>;
+
+    /// Drops tables, by their names in the warehouse.
+    fn drop_tables(&self, tables: Vec<String>) -> BoxFuture<'_, Result<(), WarehouseError>>;
+
+    /// The staging tables that there are for a table, of whatever run; all by their names in the warehouse.
+    fn staging_tables<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<Vec<String>, WarehouseError>>;
 }

@@ -230,6 +230,11 @@ pub trait StoredEvents: Send {
 /// Why events cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventsError {
+    /// The pipeline has no such table.
+    #[error(
+        "quarantine.table: the pipeline has none, its rejects go to files: they can be read there, and not be replayed"
+    )]
+    NoQuarantine,
     /// There is no such table.
     #[error("there is no table {table} in {path}: the pipeline has not run yet, or writes elsewhere")]
     NoTable {

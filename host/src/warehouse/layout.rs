@@ -1,7 +1,7 @@
 //! How rows stand in a table: its columns, and how values are encoded for it.
 
 use super::upsert::{Change, Upsert, places, sequence_number};
-use super::{TableColumn, bigquery, sqlite};
+use super::{RowSet, TableColumn, bigquery, sqlite};
 use crate::row::{ColumnType, ValueRef};
 use serde::{Deserialize, Serialize};
 use std::iter::once;
@@ -28,6 +28,8 @@ pub enum Encoding {
     /// Cells as SQLite stores them.
     #[default]
     Cells,
+    /// Bytes of a file: each value, and a newline behind it.
+    Lines,
     /// Protocol buffer messages for BigQuery: the type of each column of the table. Field numbers count the columns from 1.
     Proto(Vec<ColumnType>),
 }
@@ -47,6 +49,22 @@ impl Layout {
         match &self.encoding {
             Encoding::Cells => sqlite::encode(bytes, values),
             Encoding::Proto(kinds) => bigquery::encode(kinds, bytes, values),
+            Encoding::Lines => {
+                for value in values {
+                    if let ValueRef::Bytes(value) = value {
+                        bytes.extend_from_slice(value);
+                    }
+                    bytes.push(b'\n');
+                }
+            }
+        }
+    }
+
+    /// How far rows reach in a stream: offsets count rows, in a file bytes.
+    pub fn extent(&self, rows: &RowSet) -> u64 {
+        match self.encoding {
+            Encoding::Cells | Encoding::Proto(_) => rows.len() as u64,
+            Encoding::Lines => rows.iter().map(|row| row.len() as u64).sum(),
         }
     }
 
@@ -74,6 +92,7 @@ impl Layout {
                 bigquery::encode(kinds, bytes, values);
                 bigquery::encode_change(kinds, bytes, change, &sequence.expect("sequences are made of counters"));
             }
+            Encoding::Lines => unreachable!("a file has no keys"),
         }
     }
 }

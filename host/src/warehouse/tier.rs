@@ -14,6 +14,8 @@ pub enum Tier {
     Silver,
     /// Rejected events.
     Quarantine,
+    /// Rejected events as they came, in files.
+    Rejects,
     /// Events that came too late for windows.
     Late,
     /// Panes of an aggregate.
@@ -22,7 +24,7 @@ pub enum Tier {
 
 impl Tier {
     /// Those that a judged micro-batch has rows for, in the order they are written and shown.
-    pub const JUDGED: [Self; 3] = [Self::Bronze, Self::Silver, Self::Quarantine];
+    pub const JUDGED: [Self; 4] = [Self::Bronze, Self::Silver, Self::Quarantine, Self::Rejects];
 
     /// Where it stands in [`JUDGED`](Self::JUDGED).
     ///
@@ -34,6 +36,7 @@ impl Tier {
             Self::Bronze => 0,
             Self::Silver => 1,
             Self::Quarantine => 2,
+            Self::Rejects => 3,
             Self::Late | Self::Panes(_) => panic!("rows of this target are not made by judging"),
         }
     }
@@ -45,6 +48,7 @@ impl Tier {
             Self::Bronze => "bronze",
             Self::Silver => "silver",
             Self::Quarantine => "quarantine",
+            Self::Rejects => "rejects",
             Self::Late => "late",
             Self::Panes(name) => name.0,
         }
@@ -69,10 +73,7 @@ impl FromStr for Tier {
         let no_tier = || NoTier(text.to_owned());
         match text.strip_prefix(PANES) {
             Some(name) => AggregateName::new(name).map(Self::Panes).ok_or_else(no_tier),
-            None => [Self::Bronze, Self::Silver, Self::Quarantine, Self::Late]
-                .into_iter()
-                .find(|tier| tier.as_str() == text)
-                .ok_or_else(no_tier),
+            None => Self::JUDGED.into_iter().chain([Self::Late]).find(|tier| tier.as_str() == text).ok_or_else(no_tier),
         }
     }
 }

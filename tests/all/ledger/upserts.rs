@@ -1,6 +1,7 @@
 //! Rows that are upserted stand in no stream, and leave the streams of others alone.
 
 use preflight::ledger::{Additions, Frames, Ledger, Part, Refused};
+use preflight::telemetry::tally::Tally;
 use preflight::warehouse::{Encoding, Layout, RowSet, Tier, Upsert};
 use std::path::Path;
 use std::sync::Arc;
@@ -74,10 +75,18 @@ fn a_row_that_is_taken_out_of_upserts_moves_no_other_entry() {
     let second = commit(&mut ledger, &[part(panes(), 3), part(other, 1), part(Tier::Silver, 1)]);
     let before = ledger.entries(first).unwrap();
     let kept = before[0].rows.without(&[1]);
-    let (quarantine, originals) = (part(Tier::Quarantine, 1), Frames::default());
+    let (instead, originals, counts) = ([part(Tier::Quarantine, 1)], Frames::default(), Tally::default());
     let (tier, events) = (panes(), &[1][..]);
     ledger
-        .replace(&Refused { seq: first, tier, kept: &kept, quarantine: &quarantine, events, originals: &originals })
+        .replace(&Refused {
+            seq: first,
+            tier,
+            kept: &kept,
+            instead: &instead,
+            events,
+            originals: &originals,
+            counts: &counts,
+        })
         .unwrap();
     for reopened in [false, true] {
         if reopened {

@@ -55,7 +55,8 @@ impl Whose {
 }
 
 fn open(config: &Config) -> Result<Box<dyn StoredEvents>, EventsError> {
-    warehouse::quarantine(&config.warehouse, &config.quarantine.table, &config.name)
+    let table = config.quarantine.table_name().ok_or(EventsError::NoQuarantine)?;
+    warehouse::quarantine(&config.warehouse, table, &config.name)
 }
 
 /// Why the events of a pipeline's quarantine cannot be replayed. None as well where there is no table that could be asked.

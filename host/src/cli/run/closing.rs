@@ -19,7 +19,12 @@ pub(super) fn closing(config: &Config, report: &Report) -> String {
     }
     rows.push(tier("silver", &config.silver.tier.table, report.silver));
     rows.extend(report.silver_by.iter().flat_map(by_value));
-    rows.push(tier("quarantine", &config.quarantine.table, report.quarantine));
+    if let Some(table) = config.quarantine.table_name() {
+        rows.push(tier("quarantine", table, report.quarantine));
+    }
+    if let Some(file) = report.run.as_ref().and_then(|run| run.rejects.as_ref()) {
+        rows.push(["rejects".into(), file.display().to_string(), report.quarantine.to_string()]);
+    }
     for rejected in report.rejected.iter() {
         let code = rejected.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
         rows.push([String::new(), format!("  {}{code}", rejected.stage), rejected.events.to_string()]);
@@ -44,6 +49,20 @@ pub(super) fn closing(config: &Config, report: &Report) -> String {
     );
     if report.resumed_commits > 0 {
         text.push_str(&format!("sent first: {} commits that an earlier run had left\n", report.resumed_commits));
+    }
+    match &report.run {
+        Some(run) if !run.published => {
+            let again = match config.source {
+                SourceConfig::Stdin { .. } => "standard input cannot be read again, so the next run begins anew",
+                _ => "run it again to go on from here, or with --restart to begin anew",
+            };
+            text.push_str(&format!(
+                "nothing was published, the tables have the rows they had (run {}): {again}\n",
+                run.id
+            ));
+        }
+        Some(run) => text.push_str(&format!("published by run {}\n", run.id)),
+        None => {}
     }
     if report.recovered_faults > 0 {
         text.push_str(&format!(
@@ -98,6 +117,7 @@ fn of_windows(config: &Config, report: &Report) -> Vec<[String; 3]> {
 mod tests {
     use super::*;
     use crate::pipeline::Course;
+    use crate::pipeline::report::ReplacingRun;
     use crate::row::ValueRef;
     use crate::telemetry::tally::{CountedVersion, Tally};
     use crate::telemetry::window_counts::WindowCounts;
@@ -142,6 +162,21 @@ mod tests {
             "b": {"panes": {"EARLY": 1, "ON_TIME": 2}, "late": 1},
         });
         assert_eq!(json["aggregates"], expected);
+    }
+
+    #[test]
+    fn a_run_that_replaces_says_whether_it_is_published_and_how_to_go_on() {
+        let text = |published, source: &str| {
+            let mut config = Config::with_aggregates(&[]);
+            if source == "stdin" {
+                config.source = SourceConfig::Stdin { format: crate::config::Format::Lines };
+            }
+            let run = Some(ReplacingRun { id: "17_ab".into(), published, rejects: Some("r/o.csv".into()) });
+            closing(&config, &Report { run, ..report(WindowCounts::default()) })
+        };
+        assert!(text(true, "file").contains("published by run 17_ab\n") && text(true, "file").contains("r/o.csv"));
+        assert!(text(false, "file").contains("nothing was published") && text(false, "file").contains("--restart"));
+        assert!(text(false, "stdin").contains("the next run begins anew"));
     }
 
     #[test]

@@ -24,6 +24,7 @@ impl Check {
         let tier = RawTier {
             table: raw.table,
             create: raw.create,
+            write: None,
             partition_by: raw.partition_by,
             cluster_by: raw.cluster_by,
             description: raw.description,

@@ -3,7 +3,7 @@
 use super::check::Check;
 use crate::config::layers::join;
 use crate::config::raw::RawTier;
-use crate::config::{AggregateConfig, Create, TierConfig, WarehouseConfig};
+use crate::config::{AggregateConfig, Create, TierConfig, WarehouseConfig, Write};
 use crate::rules::manifest::is_column_name;
 use crate::warehouse::HostColumn;
 use crate::warehouse::bigquery::TableName;
@@ -67,6 +67,14 @@ impl Check {
                 self.refuse(&key, format!("{other:?} is not known: use \"never\" or \"if_needed\""))?
             }
         };
+        let write = match raw.write.as_deref() {
+            None | Some("append") => Write::Append,
+            Some("replace") => Write::Replace,
+            Some(other) => {
+                let key = format!("{tier}.write");
+                self.refuse(&key, format!("{other:?} is not known: use \"append\" or \"replace\""))?
+            }
+        };
         self.table(&format!("{tier}.table"), &raw.table)?;
         let partition_by = raw.partition_by.and_then(|column| self.column(&format!("{tier}.partition_by"), column));
         let key = format!("{tier}.cluster_by");
@@ -74,7 +82,7 @@ impl Check {
             self.refuse::<()>(&key, "at most four columns");
         }
         let cluster_by = raw.cluster_by.into_iter().filter_map(|column| self.column(&key, column)).collect();
-        Some(TierConfig { table: raw.table, create, partition_by, cluster_by, description: raw.description })
+        Some(TierConfig { table: raw.table, create, write, partition_by, cluster_by, description: raw.description })
     }
 
     /// Whether a name can be a table's.

@@ -1,6 +1,7 @@
 //! Every value that is refused, and the defaults.
 
 mod aggregates;
+mod replace;
 
 use super::*;
 use crate::config::{CsvOptions, Format, RulesFrom, SourceConfig};
@@ -155,7 +156,9 @@ fn each_wrong_value_is_refused_with_its_key_and_line() {
     for key in ["source.file.path", "warehouse.sqlite.path", "ledger.path", "rules.cache"] {
         refused(&format!("{key}="), &format!("--set: {key}: "), "not empty");
     }
-    refused("silver.write=replace", "silver.write", "append");
+    for tier in ["bronze", "silver", "quarantine"] {
+        refused(&format!("{tier}.write=swap"), &format!("{tier}.write"), "\"append\" or \"replace\"");
+    }
     refused("silver.create=maybe", "silver.create", "if_needed");
     refused("silver.table=a..b", "silver.table", "dataset");
     refused("silver.table=preflight_streams", "silver.table", "taken");

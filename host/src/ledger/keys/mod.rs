@@ -17,6 +17,7 @@ pub use need::KeyNeed;
 pub(super) use pages::TABLES;
 
 use super::{LedgerError, Seq};
+use crate::telemetry::tally::Tally;
 use crate::time::Micros;
 use crate::window::Record;
 use log::{KeyLog, Kind, Moment, Written};
@@ -68,6 +69,8 @@ pub struct Additions {
     pub repeats: Vec<Key>,
     /// What changed of windows.
     pub windows: Option<Record>,
+    /// What became of the events.
+    pub counts: Tally,
     /// How long the process has run.
     pub ran: Duration,
     /// The last commit whose messages are acknowledged, with all before it.
@@ -203,16 +206,18 @@ impl Keys {
         Ok(())
     }
 
-    /// Forgets all claims.
-    pub(super) fn forget_claims(&mut self, connection: &mut Connection) -> Result<(), LedgerError> {
+    /// Reads claims into memory again: others are there.
+    pub(super) fn read_claims_again(&mut self, connection: &Connection) -> Result<(), LedgerError> {
         if self.claims.is_some() {
-            let transaction = connection.transaction()?;
-            KeyLog::<CLAIM>::delete_all(&transaction, CLAIMS)?;
-            transaction.commit()?;
             self.claims = Some(KeyLog::read(connection, CLAIMS)?);
         }
         Ok(())
     }
+}
+
+/// Forgets all claims, in a transaction; they are then to be read again.
+pub(super) fn forget_claims(connection: &Connection) -> Result<(), LedgerError> {
+    KeyLog::<CLAIM>::delete_all(connection, CLAIMS)
 }
 
 /// Bytes of a claim as its commit notes it, to find it by the event.

@@ -1,8 +1,8 @@
 //! Judging beside: a thread of its own, of lower priority, with a bounded queue.
 
-use super::super::assemble::outcome;
 use super::super::evaluate::Context;
 use super::super::plan::Plan;
+use super::super::takes::outcome;
 use super::super::threads;
 use super::pair::Pair;
 use crate::event::Event;

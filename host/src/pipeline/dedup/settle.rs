@@ -142,8 +142,14 @@ impl Dedup {
     }
 }
 
-/// The quarantine rows of events that conflict with others.
-fn conflicts(indexes: &BTreeSet<u32>, facts: &[Fact], events: &[Event], plan: &Plan, rejection: &Rejection) -> RowSet {
+/// The rows of events that conflict with others, by tier: all are rejected.
+fn conflicts(
+    indexes: &BTreeSet<u32>,
+    facts: &[Fact],
+    events: &[Event],
+    plan: &Plan,
+    rejection: &Rejection,
+) -> [RowSet; Tier::JUDGED.len()] {
     let mut assembler = Assembler::new(plan);
     for index in indexes {
         let (event, fact) = (&events[*index as usize], &facts[*index as usize]);
@@ -152,13 +158,12 @@ fn conflicts(indexes: &BTreeSet<u32>, facts: &[Fact], events: &[Event], plan: &P
         let judged = Judged { index: *index, event, version: Some(&fact.version), rule };
         assembler.quarantine(judged, &event.attributes_json(), rejection);
     }
-    let [_, _, quarantine] = assembler.rows;
-    quarantine
+    assembler.rows
 }
 
 impl Settled {
     /// Makes counts and rows what was decided.
-    fn carry_out(&mut self, decisions: &Decisions, facts: &[Fact], conflicts: &RowSet, rejection: &Rejection) {
+    fn carry_out(&mut self, decisions: &Decisions, facts: &[Fact], conflicts: &[RowSet], rejection: &Rejection) {
         for (fact, decision) in facts.iter().zip(decisions.iter()) {
             let outcomes = self.tally.named(&fact.version);
             match decision {
@@ -182,7 +187,7 @@ impl Settled {
                 }
             };
             let rows = &part.rows;
-            let more = if part.tier == Tier::Quarantine { conflicts } else { &RowSet::default() };
+            let more = &conflicts[part.tier.judged()];
             if more.is_empty() && !(0..rows.len()).any(|row| goes(rows.event(row))) {
                 continue;
             }

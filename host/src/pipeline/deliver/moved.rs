@@ -131,8 +131,8 @@ impl Plan {
             Tier::Bronze => Some("message_id"),
             Tier::Quarantine => Some("source_message_id"),
             Tier::Silver => self.silver.message_id.as_deref(),
-            // A pane is of many events, and an event may be late more than once.
-            Tier::Late | Tier::Panes(_) => None,
+            // A pane is of many events, an event may be late more than once, and a file forgets no stream.
+            Tier::Late | Tier::Panes(_) | Tier::Rejects => None,
         }
     }
 }

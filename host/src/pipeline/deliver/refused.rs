@@ -57,8 +57,11 @@ impl Delivery {
         refused: &mut Tally,
     ) -> Result<Seq, DeliverError> {
         let originals = self.ledger.retrying(&self.patience, move |ledger| ledger.originals(seq)).await?;
-        self.ensure_stream(Tier::Quarantine).await?;
         let plan = self.plan_for_open_quarantine().await?;
+        for tier in [Tier::Quarantine, Tier::Rejects].into_iter().filter(|tier| plan.layout(*tier).is_some()) {
+            self.ensure_stream(tier).await?;
+        }
+        let mut counts = Tally::default();
         let mut assembler = Assembler::new(&plan);
         let mut events = Vec::new();
         for (row, why) in rows {
@@ -73,24 +76,28 @@ impl Delivery {
                 rule: original.rule.as_ref().map(|(label, digest)| (label.as_ref(), digest.as_ref())),
             };
             assembler.quarantine(judged, &original.event.attributes_json(), &rejection);
-            refused.of(CountedVersion::new(judged.version, judged.rule.is_some())).reject(&rejection);
+            counts.of(CountedVersion::new(judged.version, judged.rule.is_some())).reject(&rejection);
             events.push(original.clone());
             tracing::warn!(message_id = original.event.message_id, "the table refused a row: {why}");
         }
         let indexes: Vec<usize> = rows.iter().map(|(index, _)| *index).collect();
         let refused_events: Vec<u32> = indexes.iter().map(|row| entry.rows.event(*row)).collect();
-        let kept = entry.rows.without(&indexes);
-        let [_, _, quarantine] = assembler.rows;
-        let tier = entry.tier;
-        let (mut originals, mut frames) = (Frames::default(), Frames::default());
+        let (kept, tier) = (entry.rows.without(&indexes), entry.tier);
+        let mut originals = Frames::default();
         originals.push(&events);
-        frames.push(&quarantine);
-        let layout = Arc::clone(&plan.quarantine.layout);
-        let part = Part { tier: Tier::Quarantine, layout, rows: Arc::new(quarantine), frames };
-        let work = Arc::new((kept, part, refused_events, originals));
+        let rows = Tier::JUDGED.into_iter().zip(assembler.rows).filter(|(_, rows)| !rows.is_empty());
+        let parts = rows.map(|(tier, rows)| {
+            let layout = plan.layout(tier).expect("a target without a layout has no rows");
+            let mut frames = Frames::default();
+            frames.push(&rows);
+            Part { tier, layout: Arc::clone(layout), rows: Arc::new(rows), frames }
+        });
+        let instead: Vec<Part> = parts.collect();
+        refused.add(&counts);
+        let work = Arc::new((kept, instead, refused_events, originals, counts));
         let call = move |ledger: &mut Ledger| {
-            let (kept, part, events, originals) = work.as_ref();
-            ledger.replace(&Refused { seq, tier, kept, quarantine: part, events, originals })
+            let (kept, instead, events, originals, counts) = work.as_ref();
+            ledger.replace(&Refused { seq, tier, kept, instead, counts, events, originals })
         };
         let promised = self.ledger.retrying(&self.patience, call).await?;
         failpoint::pass(failpoint::ENTRY_REPLACED);
@@ -103,7 +110,8 @@ impl Delivery {
         let mut plan = Plan::clone(&self.plan());
         let layout =
             self.ledger.call(|ledger| Ok(ledger.stream(Tier::Quarantine).map(|s| Arc::clone(&s.layout)))).await?;
-        if let Some(layout) = layout.filter(|layout| layout.table != plan.quarantine.layout.table) {
+        let planned = plan.layout(Tier::Quarantine).map(|layout| layout.table.clone());
+        if let Some(layout) = layout.filter(|layout| Some(&layout.table) != planned.as_ref()) {
             let columns = layout.columns.iter().map(|name| {
                 let known = quarantine_columns().iter().find(|column| column.name.eq_ignore_ascii_case(name));
                 known.map(|column| column.host).ok_or_else(|| {
@@ -113,7 +121,7 @@ impl Delivery {
                 })
             });
             let columns = columns.collect::<Result<_, _>>()?;
-            plan.quarantine = HostTable { layout, columns };
+            plan.quarantine = Some(HostTable { layout, columns });
         }
         Ok(plan)
     }

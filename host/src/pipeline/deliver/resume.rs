@@ -18,18 +18,24 @@ impl Delivery {
         failpoint::pass(failpoint::UNDONE_SENT);
         // All of them before the first is finalized: what is found here leaves everything as it is.
         self.compare_open_streams().await?;
-        for tier in self.ledger.call(|ledger| Ok(ledger.tiers())).await? {
-            let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
-            let Some(stream) = stream else { continue };
-            self.finalize(tier, &stream).await?;
-        }
+        self.finalize_all(|tier| tier != Tier::Rejects).await?;
         self.forget_old_streams().await?;
         Ok(undone)
     }
 
+    /// Closes the streams of targets, of which nothing is undone.
+    pub async fn finalize_all(&self, wanted: impl Fn(Tier) -> bool) -> Result<(), DeliverError> {
+        for tier in self.ledger.call(|ledger| Ok(ledger.tiers())).await?.into_iter().filter(|tier| wanted(*tier)) {
+            let stream = self.ledger.call(move |ledger| Ok(ledger.stream(tier).cloned())).await?;
+            let Some(stream) = stream else { continue };
+            self.finalize(tier, &stream).await?;
+        }
+        Ok(())
+    }
+
     /// Closes a target's stream, of which nothing is undone: in the warehouse first, whose count is compared.
     async fn finalize(&self, tier: Tier, stream: &Stream) -> Result<(), DeliverError> {
-        let rows = retrying(&self.patience, || self.warehouse.finalize_stream(&stream.name)).await?;
+        let rows = self.end_stream(stream).await?;
         failpoint::pass(failpoint::STREAM_FINALIZED);
         if !self.agrees(rows, stream.next_offset..=stream.next_offset) {
             return Err(diverged(&stream.name, rows, &stream.next_offset.to_string()));
@@ -80,7 +86,7 @@ impl Delivery {
     async fn compare_open_streams(&self) -> Result<(), DeliverError> {
         for (stream, least) in self.ledger.retrying(&self.patience, |ledger| ledger.open_streams()).await? {
             let (name, most) = (&stream.name, stream.next_offset);
-            let rows = retrying(&self.patience, || self.warehouse.stream_rows(name)).await?;
+            let rows = self.reach(&stream).await?;
             if !self.agrees(rows, least..=most) {
                 let counted = if least == most { most.to_string() } else { format!("{least} to {most}") };
                 return Err(diverged(name, rows, &counted));

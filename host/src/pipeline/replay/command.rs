@@ -2,11 +2,11 @@
 
 use super::forecast::{Forecast, Late};
 use super::report::ReplayReport;
-use super::{Means, Quarantine, Replay, Wanted, Writing};
+use super::{Means, Quarantine, Replay, ReplayError, Wanted, Writing};
 use crate::config::Config;
 use crate::ledger::inbox::Inbox;
 use crate::ledger::look::{self, Seen};
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError, RunState};
 use crate::pipeline::dedup::Dedup;
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::error::RunError;
@@ -58,6 +58,10 @@ pub async fn replay(
     };
     if ledger.is_new() {
         return Err(RunError::NothingRun { ledger: ledger.directory().display().to_string() });
+    }
+    // Its rows, and streams that are open, are those of staging tables.
+    if ledger.run().is_some_and(|run| run.state != RunState::Published) {
+        return Err(ReplayError::Replacing.into());
     }
     let live = match retrying(&patience, async || inspect(config)).await {
         Err(error) if error.retryable => return Err(error.into()),

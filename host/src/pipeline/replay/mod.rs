@@ -63,6 +63,12 @@ pub enum ReplayError {
     /// The table does not hold what a replay needs.
     #[error("{0}")]
     NotReplayable(NotReplayable),
+    /// A run that replaces silver is not over.
+    #[error(
+        "a run that replaces silver is not over, and what is replayed would go to a table that is replaced: replay when the run \
+         is published, or drop it with `preflight run --restart`"
+    )]
+    Replacing,
     /// Its events cannot be read.
     #[error(transparent)]
     Events(#[from] EventsError),
@@ -83,7 +89,7 @@ pub enum ReplayError {
 impl ReplayError {
     /// Whether it is only this replay's failure: the worker that does it can go on.
     pub fn is_its_own(&self) -> bool {
-        matches!(self, Self::NotReplayable(_) | Self::Events(_))
+        matches!(self, Self::NotReplayable(_) | Self::Events(_) | Self::Replacing)
     }
 
     /// Whether what was asked for is at fault.
@@ -102,14 +108,14 @@ pub struct Quarantine {
 }
 
 impl Quarantine {
-    /// That of a pipeline.
-    pub fn of(config: &Config) -> Self {
-        Self {
+    /// That of a pipeline; none where rejects go to files only.
+    pub fn of(config: &Config) -> Option<Self> {
+        Some(Self {
             warehouse: config.warehouse.clone(),
-            table: config.quarantine.table.clone(),
+            table: config.quarantine.table_name()?.to_owned(),
             pipeline: config.name.clone(),
             batch: config.batch,
-        }
+        })
     }
 }
 
@@ -151,7 +157,8 @@ pub struct Replay {
 
 impl Replay {
     /// Opens the quarantine and refuses what cannot be replayed. Rows that come later than its beginning are not taken.
-    pub async fn open(quarantine: Quarantine, wanted: Wanted, dry_run: bool) -> Result<Self, ReplayError> {
+    pub async fn open(quarantine: Option<Quarantine>, wanted: Wanted, dry_run: bool) -> Result<Self, ReplayError> {
+        let quarantine = quarantine.ok_or(EventsError::NoQuarantine)?;
         let Quarantine { warehouse: config, table: name, pipeline, batch } = quarantine;
         let Wanted { filter, by, begun } = wanted;
         let filter = Filter { resolved: false, ..filter };
@@ -217,7 +224,7 @@ impl Replay {
             return Ok(true);
         }
         // In bronze it is since it was received; and what was rejected once would not compare rules on the same traffic.
-        let plan = Plan { bronze: None, ..Plan::clone(&means.context.plan) };
+        let plan = Plan { bronze: None, rejects: None, ..Plan::clone(&means.context.plan) };
         let context = Context { plan: Arc::new(plan), pairs: Arc::default(), ..means.context.clone() };
         let admitted = match means.writing {
             Some(Writing { dedup, .. }) => dedup.again(events),

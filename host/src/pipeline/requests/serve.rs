@@ -31,8 +31,10 @@ const WAITING: usize = 64;
 pub struct Server {
     /// Where requests come in.
     pub inbox: Arc<Mutex<Inbox>>,
-    /// What may be replayed.
-    pub quarantine: Quarantine,
+    /// What may be replayed; none where rejects go to files only.
+    pub quarantine: Option<Quarantine>,
+    /// Whether it replaces silver: then nothing is replayed meanwhile.
+    pub is_replacing: bool,
     /// What may be rebuilt.
     pub measured: Measured,
     /// Who judges.
@@ -182,6 +184,9 @@ impl Server {
         taken: &Taken,
         ending: &Stop,
     ) -> Result<Option<Answer>, ReplayError> {
+        if self.is_replacing {
+            return Err(ReplayError::Replacing);
+        }
         tracing::info!(by = wanted.by, "replaying quarantine");
         let mut replay = Replay::open(self.quarantine.clone(), wanted, false).await?;
         loop {

@@ -15,8 +15,10 @@ mod descriptor;
 mod encode;
 mod errors;
 mod events;
+mod jobs;
 mod live;
 mod name;
+mod publish;
 mod request;
 mod resolve;
 mod rest;
@@ -38,8 +40,8 @@ pub use views::{FoundView, create_view_statement, replace_view_statement};
 
 use super::events::Resolution;
 use super::{
-    AppendError, Appended, Chunks, Entry, LiveTables, NewTable, NewView, Scan, StreamRows, TableColumn, Warehouse,
-    WarehouseError,
+    AppendError, Appended, Chunks, Entry, LiveTables, NewTable, NewView, Publication, Scan, StreamRows, TableColumn,
+    Warehouse, WarehouseError,
 };
 use crate::config::BigqueryConfig;
 use crate::row::Row;
@@ -185,6 +187,27 @@ impl Warehouse for BigQuery {
 
     fn schema_changes(&self) -> watch::Receiver<u64> {
         self.appender.schema_changes()
+    }
+
+    fn create_staging<'a>(&'a self, staging: &'a str, like: &'a str) -> BoxFuture<'a, Result<(), WarehouseError>> {
+        Box::pin(async move { publish::create_staging(&self.rest, &self.name(staging)?, &self.name(like)?).await })
+    }
+
+    fn publish(&self, publication: Arc<Publication>) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        Box::pin(async move { publish::publish(&self.rest, &publication).await })
+    }
+
+    fn drop_tables(&self, tables: Vec<String>) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        Box::pin(async move {
+            for table in tables {
+                publish::drop_table(&self.rest, &self.name(&table)?).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn staging_tables<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<Vec<String>, WarehouseError>> {
+        Box::pin(async move { publish::staging_tables(&self.rest, &self.name(table)?).await })
     }
 }
 

@@ -18,6 +18,8 @@ use gcp_bigquery_client::model::query_parameter_value::QueryParameterValue;
 use gcp_bigquery_client::model::query_request::QueryRequest;
 use gcp_bigquery_client::model::query_response::QueryResponse;
 use gcp_bigquery_client::model::table_row::TableRow;
+use reqwest::RequestBuilder;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -115,21 +117,44 @@ impl Rest {
     /// The client knows the types of columns by a list, and reads no table that has another, such as RANGE. So this is read by
     /// ourselves.
     pub(super) async fn table(&self, name: &TableName) -> Result<Option<LiveTable>, Failure> {
-        let [project, dataset, table] = [&name.project, &name.dataset, &name.table].map(|part| escape(part));
-        let url = format!("{}/projects/{project}/datasets/{dataset}/tables/{table}", self.url);
-        let get = async {
+        let [dataset, table] = [&name.dataset, &name.table].map(|part| escape(part));
+        match self.get(&name.project, &format!("datasets/{dataset}/tables/{table}")).await {
+            Ok(table) => Ok(Some(table)),
+            Err(Failure { status: Some(404), .. }) => Ok(None),
+            Err(failure) => Err(Failure { text: format!("cannot read table {name}: {}", failure.text), ..failure }),
+        }
+    }
+
+    /// A resource of a project, by its path.
+    pub(super) async fn get<T: DeserializeOwned>(&self, project: &str, path: &str) -> Result<T, Failure> {
+        self.send(self.http.get(format!("{}/projects/{}/{path}", self.url, escape(project)))).await
+    }
+
+    /// Makes a resource of a project.
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        project: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, Failure> {
+        self.send(self.http.post(format!("{}/projects/{}/{path}", self.url, escape(project))).json(body)).await
+    }
+
+    async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Failure> {
+        let send = async {
             let token = self.tokens.access_token().await?;
-            let answer = self.http.get(url).bearer_auth(token).send().await?;
+            let answer = request.bearer_auth(token).send().await?;
             if answer.status().is_success() {
                 return Ok(answer.json().await?);
             }
             Err(BQError::ResponseError { error: answer.json().await? })
         };
-        match self.call(self.timeout, get).await {
-            Ok(table) => Ok(Some(table)),
-            Err(Failure { status: Some(404), .. }) => Ok(None),
-            Err(failure) => Err(Failure { text: format!("cannot read table {name}: {}", failure.text), ..failure }),
-        }
+        self.call(self.timeout, send).await
+    }
+
+    /// The project that pays for what is asked.
+    pub(super) fn project(&self) -> &str {
+        &self.project
     }
 
     /// A dataset as it is.
@@ -262,16 +287,25 @@ fn read(error: BQError) -> Failure {
 
 /// Whether what BigQuery refused may be asked for again: cloud.google.com/bigquery/docs/error-messages.
 fn refusal(error: &NestedResponseError) -> Failure {
-    let passing = ["rateLimitExceeded", "jobRateLimitExceeded", "quotaExceeded", "backendError", "internalError"];
     let reason = error.errors.iter().find_map(|error| error.get("reason")).map_or("", String::as_str);
-    // Other statements change the same table just now. It is told apart by its words alone.
-    let busy = ["could not serialize access", "due to concurrent update", "too many dml statements outstanding"];
-    let said = error.message.to_ascii_lowercase();
-    let retryable = matches!(error.code, 401 | 408 | 429 | 500..=599)
-        || passing.contains(&reason)
-        || busy.iter().any(|words| said.contains(words));
+    let retryable = matches!(error.code, 401 | 408 | 429 | 500..=599) || may_pass(reason, &error.message);
     let text = format!("{} ({})", error.message, error.code);
     Failure { text, retryable, status: Some(error.code) }
+}
+
+/// Whether an error may pass, by its reason and its words.
+pub(super) fn may_pass(reason: &str, message: &str) -> bool {
+    let passing = ["rateLimitExceeded", "jobRateLimitExceeded", "quotaExceeded", "backendError", "internalError"];
+    // Other statements change the same table just now, or rows of it were streamed into it just now. It is told apart by its words
+    // alone.
+    let busy = [
+        "could not serialize access",
+        "due to concurrent update",
+        "too many dml statements outstanding",
+        "streaming buffer",
+    ];
+    let said = message.to_ascii_lowercase();
+    passing.contains(&reason) || busy.iter().any(|words| said.contains(words))
 }
 
 #[cfg(test)]

@@ -8,9 +8,11 @@ mod add;
 mod append;
 mod encode;
 mod events;
+mod publish;
 mod resolve;
 mod scan;
 mod schema;
+mod staging;
 mod streams;
 mod upsert;
 mod views;
@@ -23,8 +25,8 @@ pub use views::create_view_statement;
 
 use super::events::Resolution;
 use super::{
-    AppendError, Appended, Chunks, Entry, LiveTable, NewTable, NewView, Scan, StreamRows, TableColumn, Warehouse,
-    WarehouseError,
+    AppendError, Appended, Chunks, Entry, LiveTable, NewTable, NewView, Publication, Scan, StreamRows, TableColumn,
+    Warehouse, WarehouseError,
 };
 use crate::row::Row;
 use futures::StreamExt as _;
@@ -235,6 +237,38 @@ impl Warehouse for Sqlite {
                 ..error
             })
         })
+    }
+
+    fn create_staging<'a>(&'a self, staging: &'a str, like: &'a str) -> BoxFuture<'a, Result<(), WarehouseError>> {
+        let (name, table) = (staging.to_owned(), like.to_owned());
+        Box::pin(async move {
+            let made = self.call(move |connection| staging::create(connection, &name, &table)).await?;
+            made.map_err(|why| WarehouseError {
+                text: format!("table {like} cannot be replaced: {why}"),
+                retryable: false,
+            })
+        })
+    }
+
+    fn publish(&self, publication: Arc<Publication>) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        Box::pin(async move {
+            let published = self.call(move |connection| publish::publish(connection, &publication)).await;
+            let cannot = |text| format!("the new rows cannot be published: {text}");
+            match published {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(why)) => Err(WarehouseError { text: cannot(why), retryable: false }),
+                Err(error) => Err(WarehouseError { text: cannot(error.text), ..error }),
+            }
+        })
+    }
+
+    fn drop_tables(&self, tables: Vec<String>) -> BoxFuture<'_, Result<(), WarehouseError>> {
+        Box::pin(self.call(move |connection| staging::drop(connection, &tables)))
+    }
+
+    fn staging_tables<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<Vec<String>, WarehouseError>> {
+        let table = table.to_owned();
+        Box::pin(self.call(move |connection| staging::tables(connection, &table)))
     }
 }
 

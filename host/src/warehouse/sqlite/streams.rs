@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS preflight_deleted (
   PRIMARY KEY (table_name, key)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS preflight_deleted_at ON preflight_deleted (deleted_at);
+CREATE TABLE IF NOT EXISTS preflight_published (run TEXT PRIMARY KEY NOT NULL) WITHOUT ROWID;
 ";
 
 /// Sets the connection up, makes our tables, and returns the warehouse's identity.

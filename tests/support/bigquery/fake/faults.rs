@@ -23,6 +23,10 @@ pub enum Call {
     Table,
     /// `jobs.query`
     Query,
+    /// `jobs.insert`
+    Begin,
+    /// `jobs.get`
+    Job,
 }
 
 /// How a call ends.

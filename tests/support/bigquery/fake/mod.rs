@@ -9,6 +9,7 @@ mod change;
 mod content;
 mod decode;
 mod faults;
+mod jobs;
 mod refusal;
 mod rest;
 mod service;
@@ -150,6 +151,19 @@ impl Fake {
             let table = state.tables.get_mut(&path_in(PROJECT, table)).expect("the table is there");
             table.catch_up();
         });
+    }
+
+    /// From now on queries of a table must name its partitions.
+    pub fn require_partition_filter(&self, table: &str) {
+        self.shared.change(|state| {
+            let table = state.tables.get_mut(&path_in(PROJECT, table)).expect("the table is there");
+            table.require_partition_filter = true;
+        });
+    }
+
+    /// From now on rows that were streamed count as old, as they do in BigQuery after half an hour.
+    pub fn half_an_hour_passes(&self) {
+        self.shared.change(|state| state.forgets_streamed = true);
     }
 
     /// Forgets the streams of a table, as BigQuery does with those that nobody has used for days.

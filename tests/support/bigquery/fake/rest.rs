@@ -1,11 +1,11 @@
 //! The small part of the REST interface that a worker and who makes its tables need: datasets, a table as it is, and a few
 //! statements.
 
-use super::Shared;
 use super::faults::{Call, Due, Ending, Fault};
 use super::refusal::Refusal;
 use super::state::State;
 use super::table::{Column, Created};
+use super::{Shared, jobs};
 use axum::Json;
 use axum::Router;
 use axum::extract::{Path, State as Extract};
@@ -22,6 +22,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/bigquery/v2/projects/{project}/datasets/{dataset}/tables/{table}", get(table))
         .route("/bigquery/v2/projects/{project}/queries", post(query))
+        .route("/bigquery/v2/projects/{project}/jobs", post(begin_job))
+        .route("/bigquery/v2/projects/{project}/jobs/{job}", get(job))
         .route("/bigquery/v2/projects/{project}/datasets", post(create_dataset))
         .route("/bigquery/v2/projects/{project}/datasets/{dataset}", get(dataset))
         .with_state(shared)
@@ -100,9 +102,41 @@ async fn query(
     .await
 }
 
+async fn begin_job(
+    Extract(shared): Extract<Arc<Shared>>,
+    Path(project): Path<String>,
+    Json(body): Json<Value>,
+) -> Response {
+    carry_out(&shared, Call::Begin, "", |state| jobs::begin(state, &project, &body)).await
+}
+
+async fn job(Extract(shared): Extract<Arc<Shared>>, Path((project, job)): Path<(String, String)>) -> Response {
+    carry_out(&shared, Call::Job, "", |state| jobs::find(state, &project, &job)).await
+}
+
 /// The statements of a worker: the fake knows these and no others.
 fn run(state: &mut State, project: &str, sql: &str, body: &Value) -> Result<Vec<Value>, Refusal> {
     let invalid = |why: String| Refusal::new(Code::InvalidArgument, why);
+    if let Some(sql) = sql.strip_prefix("CREATE TABLE IF NOT EXISTS `")
+        && let Some((name, like)) = sql.split_once("` LIKE `")
+    {
+        let like = state.table(&super::path_in(project, like.trim_end_matches('`')))?.clone();
+        state.tables.entry(super::path_in(project, name)).or_insert(like);
+        return Ok(Vec::new());
+    }
+    if let Some(name) = sql.strip_prefix("DROP TABLE IF EXISTS ") {
+        let path = super::path_in(project, name.trim_matches('`'));
+        state.tables.remove(&path);
+        return Ok(Vec::new());
+    }
+    if sql.starts_with("SELECT table_name FROM `") {
+        let dataset =
+            quoted(sql, 0).and_then(|name| name.strip_suffix("INFORMATION_SCHEMA.TABLES")).unwrap_or_default();
+        let wanted = body["queryParameters"][0]["parameterValue"]["value"].as_str().unwrap_or_default();
+        let prefix = super::path_in(project, &format!("{dataset}{wanted}"));
+        let names = state.tables.keys().filter(|path| path.starts_with(&prefix));
+        return Ok(names.filter_map(|path| path.rsplit('/').next()).map(Value::from).collect());
+    }
     if sql.starts_with("CREATE TABLE ") {
         let Created { name, if_not_exists, table } = Created::parse(sql).map_err(invalid)?;
         let path = super::path_in(project, &name);

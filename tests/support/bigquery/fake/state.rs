@@ -33,6 +33,11 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// The same row in another table, written by a statement.
+    pub(super) fn moved(&self, table: &str) -> Self {
+        Self { table: table.into(), stream: "".into(), offset: None, row: self.row.clone() }
+    }
+
     /// The row, read back.
     pub(super) fn content(&self) -> Map<String, Value> {
         let read = |(decoder, bytes): &(Arc<Decoder>, Vec<u8>)| decoder.row(bytes).expect("it was read before");
@@ -95,6 +100,10 @@ pub(super) struct State {
     /// Whether a call does nothing more once a request of it was answered with an error.
     pub(super) aborts_behind_errors: bool,
     pub(super) streams_made: u64,
+    /// Jobs by their ids, and why they failed, if they did.
+    pub(super) jobs: BTreeMap<String, Option<String>>,
+    /// Whether rows that were streamed may be changed in a transaction.
+    pub(super) forgets_streamed: bool,
 }
 
 impl State {

@@ -33,6 +33,7 @@ fn an_aggregate_needs_a_table_a_window_and_a_measure() {
         tier: crate::config::TierConfig {
             table: "gold.a".into(),
             create: Create::Never,
+            write: crate::config::Write::Append,
             partition_by: None,
             cluster_by: Vec::new(),
             description: None,
