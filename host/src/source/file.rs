@@ -1,28 +1,17 @@
 //! Reading files or standard input in micro-batches.
 
-use super::csv::{Header, columns_of_all};
+use super::csv::Header;
+use super::current::{Current, Pending};
 use super::decode::Input;
-use super::files::{self, Found};
-use super::position::{self, FilePosition};
-use super::stream::{Common, Start, Stream};
-use super::{Batch, Leases, OpenError, Progress, Settings, SourceError};
-use crate::config::Format;
-use crate::digest::Running;
-use crate::event::Event;
+use super::look::{Looked, find, is_stream, look};
+use super::{Batch, OpenError, Progress, Settings, SourceError};
 use crate::ledger::LedgerError;
-use crate::record::Columns;
 use crate::stop::Stop;
-use crate::time::{Micros, from_system};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-/// How often a reader that waits for input looks whether it should stop.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Reads events from one input after another.
 pub(super) struct Reader {
@@ -32,35 +21,6 @@ pub(super) struct Reader {
     /// Bytes of files that were read to their end, and of all there are.
     done: u64,
     total: u64,
-}
-
-/// A regular file whose turn has not come.
-struct Pending {
-    found: Found,
-    /// What the ledger knows it by, and where it was read to.
-    key: String,
-    known: Option<FilePosition>,
-    columns: Option<Arc<Columns>>,
-}
-
-/// The input that is read.
-struct Current {
-    input: Input,
-    path: PathBuf,
-    stream: Stream,
-    ids: String,
-    publish_time: Micros,
-    /// Known for regular files, which the ledger remembers.
-    remembered: Option<Remembered>,
-    /// Why no more can be read, until it is reported: what was read before comes first.
-    failed: Option<io::Error>,
-    /// Whether no more can be made of what was read either.
-    is_broken: bool,
-}
-
-struct Remembered {
-    key: String,
-    generation: u32,
 }
 
 impl Reader {
@@ -102,24 +62,9 @@ impl Reader {
         Ok(Self::stream(input.map_err(io_error(path))?, path, settings))
     }
 
-    /// Something that can be read once. Its message ids carry the time of the start, so that two runs differ.
     fn stream(input: Input, path: &Path, settings: &Settings) -> Self {
-        let now = settings.clock.now();
-        let header = match settings.source.format() {
-            Format::Csv(options) => Some(Header::of(options)),
-            _ => None,
-        };
-        let current = Current {
-            input,
-            path: path.to_owned(),
-            stream: Stream::new(settings, header.as_ref(), Start::default()),
-            ids: format!("{}-{now}", settings.source.name()),
-            publish_time: now,
-            remembered: None,
-            failed: None,
-            is_broken: false,
-        };
-        Self { files: VecDeque::new(), current: Some(current), header, done: 0, total: 0 }
+        let current = Some(Current::once(input, path, settings));
+        Self { files: VecDeque::new(), current, header: None, done: 0, total: 0 }
     }
 
     /// The next micro-batch; none at the end of the last input, or when asked to stop. It has events of one input only. A
@@ -148,51 +93,11 @@ impl Reader {
             if let Some(batch) = current.next_batch(settings, stop, shows)? {
                 return Ok(Some(batch));
             }
-            if !current.stream.has_ended() {
-                return Ok(None);
-            }
-            self.done += current.input.progress().0;
+            let Some(bytes) = current.ended() else { return Ok(None) };
+            self.done += bytes;
             self.current = None;
         }
     }
-}
-
-/// Finds the files that a path means, and refuses those whose headers differ from what they should be.
-pub(super) fn look_for(path: &Path, format: &Format, max_payload: usize) -> Result<(), SourceError> {
-    let found = find(path)?;
-    if !is_stream(&found) {
-        look(&found, format, max_payload)?;
-    }
-    Ok(())
-}
-
-pub(super) fn paths(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    Ok(find(path)?.into_iter().map(|found| found.path).collect())
-}
-
-fn find(path: &Path) -> Result<Vec<Found>, SourceError> {
-    files::find(path).map_err(|error| SourceError::Files(error.to_string()))
-}
-
-/// Whether it is a pipe or a terminal: nothing to remember, and nothing to look at beforehand.
-fn is_stream(found: &[Found]) -> bool {
-    matches!(found, [Found { path, .. }] if !path.metadata().is_ok_and(|metadata| metadata.is_file()))
-}
-
-/// What headers have to say, and the columns of each file.
-struct Looked {
-    header: Option<Header>,
-    columns: Vec<Option<Arc<Columns>>>,
-}
-
-/// Looks at the headers, if the format has them.
-fn look(found: &[Found], format: &Format, max_payload: usize) -> Result<Looked, SourceError> {
-    let Format::Csv(options) = format else { return Ok(Looked { header: None, columns: vec![None; found.len()] }) };
-    let mut header = Header::of(options);
-    let paths = found.iter().map(|found| found.path.as_path());
-    let columns =
-        columns_of_all(paths, &mut header, max_payload).map_err(|(path, error)| SourceError::Io { path, error })?;
-    Ok(Looked { header: Some(header), columns })
 }
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> SourceError {
@@ -200,137 +105,19 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> SourceError {
     |error| SourceError::Io { path, error }
 }
 
-impl Current {
-    /// Opens a file where the ledger says it was read to.
-    fn open(pending: Pending, header: Option<&Header>, settings: &Settings) -> io::Result<Self> {
-        let Pending { found, key, known, columns } = pending;
-        let mut input = Input::open(&found.path)?;
-        let mut generation = 1;
-        let mut start = Start { digest: Some(Running::default()), ..Start::default() };
-        if let Some(known) = known {
-            generation = known.generation;
-            if let Some(digest) = position::goes_on(&mut input, &known)? {
-                let FilePosition { offset, line, open_line, .. } = known;
-                start = Start { offset, line, open_line, digest: Some(digest), columns };
-            } else {
-                tracing::info!(path = %found.path.display(), "the file was replaced since it was read; reading it as new");
-                generation = generation.saturating_add(1);
-                input.rewind()?;
-            }
-        }
-        // Message ids stay unique when a path is used again for another file.
-        let ids = if generation == 1 { found.name } else { format!("{}#{generation}", found.name) };
-        Ok(Self {
-            publish_time: input.metadata().modified().map_or(0, from_system),
-            input,
-            path: found.path,
-            stream: Stream::new(settings, header, start),
-            ids,
-            remembered: Some(Remembered { key, generation }),
-            failed: None,
-            is_broken: false,
-        })
-    }
-
-    /// The next micro-batch; none at its end, or when asked to stop. `shows` is told how far it is, and how much there is.
-    fn next_batch(
-        &mut self,
-        settings: &Settings,
-        stop: &Stop,
-        shows: impl Fn(u64, u64),
-    ) -> Result<Option<Batch>, SourceError> {
-        if self.remembered.is_some() && stop.requested() {
-            return Ok(None);
-        }
-        let mut events: Vec<Event> = Vec::new();
-        let mut weight = 0;
-        let mut oldest: Option<Instant> = None;
-        let mut received_time = settings.clock.now();
-        while events.len() < settings.batch.max_events && weight < settings.batch.max_bytes && !self.is_broken {
-            let common = Common { ids: &self.ids, publish_time: self.publish_time, received_time };
-            match self.stream.next(common) {
-                Ok(Some(event)) => {
-                    weight += event.weight();
-                    events.push(event);
-                    oldest.get_or_insert_with(Instant::now);
-                    continue;
-                }
-                Ok(None) => {}
-                Err(error) => {
-                    self.failed.get_or_insert(error);
-                    self.is_broken = true;
-                }
-            }
-            if self.stream.has_ended() || self.failed.is_some() {
-                break;
-            }
-            if stop.requested() {
-                if self.remembered.is_some() {
-                    break;
-                }
-                self.stream.end();
-                continue;
-            }
-            let wait = oldest.map_or(LOOK, |since| settings.batch.max_age.saturating_sub(since.elapsed()));
-            if oldest.is_some() && wait.is_zero() {
-                break;
-            }
-            self.input.wait(wait.min(LOOK));
-            match self.stream.fill(&mut self.input) {
-                Ok(_) => {
-                    self.show(&shows);
-                    if events.is_empty() {
-                        received_time = settings.clock.now();
-                    }
-                }
-                // Nothing came; or somebody else reads from the same pipe, and was faster.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => {
-                    self.failed = Some(error);
-                    if self.remembered.is_none() {
-                        self.stream.end();
-                    }
-                }
-            }
-        }
-        if events.is_empty() {
-            return match self.failed.take() {
-                Some(error) => Err(SourceError::Io { path: self.path.clone(), error }),
-                None => Ok(None),
-            };
-        }
-        Ok(Some(Batch { events, position: self.position(), leases: Leases::default() }))
-    }
-
-    fn show(&mut self, shows: impl Fn(u64, u64)) {
-        if self.remembered.is_none() {
-            shows(self.stream.taken(), 0);
-        } else {
-            let (at, size) = self.input.progress();
-            shows(at, size);
-        }
-    }
-
-    /// The position behind the last event given out.
-    fn position(&self) -> Option<(String, String)> {
-        let Remembered { key, generation } = self.remembered.as_ref()?;
-        let (offset, line, digest, open_line) = self.stream.stands()?;
-        let (digest, generation) = (digest.to_string(), *generation);
-        let position = FilePosition { offset, line, digest, generation, open_line };
-        Some((key.clone(), serde_json::to_string(&position).expect("a position is plain data")))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{BatchConfig, SourceConfig};
+    use crate::config::{BatchConfig, Format, SourceConfig};
+    use crate::event::Event;
     use crate::rules::convert::REASON;
     use crate::running_time::RunningTime;
     use crate::time::SystemClock;
     use std::io::Write as _;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+    use std::time::Duration;
 
     fn settings(format: Format) -> Settings {
         Settings {

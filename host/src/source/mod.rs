@@ -3,6 +3,7 @@
 
 mod buffer;
 mod csv;
+mod current;
 mod decode;
 mod envelope;
 mod file;
@@ -10,6 +11,7 @@ mod files;
 mod json_array;
 mod leases;
 mod lines;
+mod look;
 mod oversize;
 mod position;
 pub mod pubsub;
@@ -119,12 +121,12 @@ pub async fn open(
 
 /// The files that a path means, in the order in which they are read.
 pub fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
-    file::paths(path)
+    look::paths(path)
 }
 
 /// Whether there is something at `path` that can be read, and whether the headers of CSV files are what they should be.
 pub fn look_for(path: &Path, format: &Format, max_payload: usize) -> Result<(), SourceError> {
-    file::look_for(path, format, max_payload)
+    look::look_for(path, format, max_payload)
 }
 
 /// Why a source cannot be opened.

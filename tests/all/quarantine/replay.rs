@@ -157,10 +157,11 @@ fn a_row_that_silver_refuses_stays_in_quarantine_once() {
 
 #[test]
 fn a_ledger_of_a_former_format_is_upgraded_in_place() {
-    let windows = ["window_records", "aggregates"];
+    let runs = ["replacing"];
+    let windows = [&["window_records", "aggregates"][..], &runs].concat();
     let keys = [&["key_buckets", "key_pages"][..], &windows].concat();
-    for (former, lacks) in [("1", [&["resolutions"][..], &keys].concat()), ("2", keys.clone()), ("3", windows.to_vec())]
-    {
+    let all = [&["resolutions"][..], &keys].concat();
+    for (former, lacks) in [("1", all), ("2", keys.clone()), ("3", windows), ("4", runs.to_vec())] {
         let pipeline = routable(2);
         let ledger = Connection::open(pipeline.ledger().join("ledger.db")).unwrap();
         ledger.execute("UPDATE meta SET value = ?1 WHERE key = 'format'", [former]).unwrap();
@@ -169,6 +170,6 @@ fn a_ledger_of_a_former_format_is_upgraded_in_place() {
         }
         assert_eq!(replay(&pipeline, &["--all"])["accepted"], 2);
         let format = "SELECT value FROM meta WHERE key = 'format'";
-        assert_eq!(ledger.query_row(format, [], |row| row.get::<_, String>(0)).unwrap(), "4");
+        assert_eq!(ledger.query_row(format, [], |row| row.get::<_, String>(0)).unwrap(), "5");
     }
 }
