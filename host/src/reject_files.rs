@@ -138,11 +138,22 @@ impl RejectFiles {
 
     /// The files that are published, of this suffix: those that another program has written in several shards, too.
     fn shards(&self) -> io::Result<Vec<PathBuf>> {
+        self.names(|name| self.is_named(name))
+    }
+
+    fn is_named(&self, name: &[u8]) -> bool {
         let stem = Path::new(&self.path).file_name().map_or(&[][..], OsStr::as_bytes);
-        self.names(|name| {
-            let number = name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(self.suffix.as_bytes()));
-            number.is_some_and(is_shard)
-        })
+        let number = name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(self.suffix.as_bytes()));
+        number.is_some_and(is_shard)
+    }
+
+    /// Whether publishing would replace or remove this file.
+    pub fn replaces(&self, path: &Path) -> bool {
+        let same_directory = match (path.canonicalize(), self.directory().canonicalize()) {
+            (Ok(path), Ok(directory)) => path.parent() == Some(directory.as_path()),
+            _ => false,
+        };
+        same_directory && path.file_name().is_some_and(|name| self.is_named(name.as_bytes()))
     }
 
     fn names(&self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Vec<PathBuf>> {

@@ -283,7 +283,7 @@ impl Ledger {
         }
         let counts = self.run.as_ref().map(|run| {
             let mut counts = run.counts.clone();
-            counts.add(&seen.counts);
+            counts.add_batch(&seen.counts);
             counts
         });
         if let Some(counts) = &counts {

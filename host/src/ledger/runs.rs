@@ -53,13 +53,6 @@ pub enum RunState {
     Published,
 }
 
-impl RunState {
-    /// Whether what is staged may still be published.
-    pub const fn is_unfinished(self) -> bool {
-        matches!(self, Self::Reading | Self::Publishing)
-    }
-}
-
 /// Where the rows of a run are until it is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staged {
@@ -135,8 +128,11 @@ impl Ledger {
 
     /// Forgets a run of which nothing is staged any more. Where its source was read to stays known.
     pub fn end_run(&mut self) -> Result<(), LedgerError> {
-        self.connection.execute("DELETE FROM replacing", [])?;
-        self.run = None;
+        let Some(run) = self.run.take() else { return Ok(()) };
+        let transaction = self.connection.transaction()?;
+        forget_streams(&transaction, &run)?;
+        transaction.execute("DELETE FROM replacing", [])?;
+        transaction.commit()?;
         Ok(())
     }
 
@@ -149,6 +145,7 @@ impl Ledger {
             transaction.execute("DELETE FROM outbox WHERE tier = ?1", [tier])?;
             transaction.execute("DELETE FROM streams WHERE tier = ?1", [tier])?;
         }
+        forget_streams(&transaction, run)?;
         transaction.execute_batch(
             "DELETE FROM commits WHERE seq NOT IN (SELECT seq FROM outbox) AND seq NOT IN (SELECT seq FROM resolutions);
              DELETE FROM commit_claims WHERE seq NOT IN (SELECT seq FROM commits);
@@ -162,6 +159,14 @@ impl Ledger {
         self.undone = outbox::undone(&self.connection)?;
         self.keys.read_claims_again(&self.connection)
     }
+}
+
+/// Forgets the closed streams of tables that are gone: a warehouse need not know them any more, or say so.
+fn forget_streams(connection: &Connection, run: &Run) -> Result<(), LedgerError> {
+    for tier in &run.staged.tiers {
+        connection.execute("DELETE FROM closed_streams WHERE tier = ?1", [tier])?;
+    }
+    Ok(())
 }
 
 fn forget_source(connection: &Connection) -> Result<(), LedgerError> {

@@ -33,8 +33,8 @@ pub enum RunError {
     },
     /// A run is not over that replaced tables, and the pipeline appends by now.
     #[error(
-        "silver.write is \"append\", but run {run}, which replaces tables, is not over. Write \"replace\" again and let it end, or \
-         drop it with --restart: the source is then read from its start, on top of the rows there are"
+        "silver.write is \"append\", but run {run}, which replaces tables, is not over or has failed. Write \"replace\" again and let \
+         one end, or drop it with --restart: the source is then read from its start, on top of the rows there are"
     )]
     Unfinished {
         /// Its id.

@@ -5,11 +5,13 @@ use super::dedup::Dedup;
 use super::loading;
 use super::plan::{Plan, plan};
 use crate::config::{Config, ConfigError, Problem, PubsubConfig, RulesFrom, SourceConfig};
+use crate::reject_files::RejectFiles;
 use crate::releases::{Releases, RuleStore};
 use crate::rules::{RuleSet, Sandbox};
 use crate::source;
 use crate::source::pubsub::{self, Unfit};
 use crate::warehouse::{self, LiveTables, NewTable, WarehouseError};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A pipeline that passed every check.
@@ -135,11 +137,22 @@ pub(super) fn source_exists(config: &Config) -> Result<SourceFound, ConfigError>
         SourceConfig::File { path, format } => {
             let looked = source::look_for(path, format, config.max_payload);
             looked.map_err(|error| Problem::new("source.file.path", error.to_string()))?;
+            rejects_lie_elsewhere(config, path)?;
             Ok(SourceFound::Bytes)
         }
         SourceConfig::Stdin { .. } => Ok(SourceFound::Bytes),
         SourceConfig::Pubsub(subscription) => subscription_exists(subscription),
     }
+}
+
+/// Refuses to put rejects in the place of what is read.
+fn rejects_lie_elsewhere(config: &Config, path: &Path) -> Result<(), ConfigError> {
+    let Some(files) = &config.quarantine.files else { return Ok(()) };
+    let files = RejectFiles::new(files, "");
+    let read = source::files(path).unwrap_or_default();
+    let Some(replaced) = read.iter().find(|path| files.replaces(path)) else { return Ok(()) };
+    let what = format!("{} is read, and would be replaced by rejects: give them another path", replaced.display());
+    Err(Problem::new("quarantine.files.path", what).into())
 }
 
 /// Asks Pub/Sub, on a thread of its own: a caller that runs on a runtime may not wait on another.

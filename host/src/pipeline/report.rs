@@ -50,7 +50,7 @@ pub struct Report {
     pub run: Option<ReplacingRun>,
     /// Wall clock of the run.
     pub seconds: f64,
-    /// Events read in a second of it.
+    /// Events read in a second of it. Where a run was gone on with, `events` are more than were read in this time.
     pub events_per_second: f64,
 }
 
@@ -82,6 +82,8 @@ impl SilverBy {
 /// How a run ended, and how much it read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Course {
+    /// Events that this process has read.
+    pub read: u64,
     /// Commits of an earlier run that it sent first.
     pub resumed: u64,
     /// Whether the source was read to its end.
@@ -107,7 +109,7 @@ pub struct ReplacingRun {
 impl Report {
     /// A report of what was counted.
     pub fn new(config: &Config, tally: &Tally, course: Course) -> Self {
-        let Course { resumed, complete, bytes, took } = course;
+        let Course { read, resumed, complete, bytes, took } = course;
         let seconds = took.as_secs_f64();
         Self {
             pipeline: config.name.clone(),
@@ -128,7 +130,7 @@ impl Report {
             run: None,
             seconds,
             // A run of no time at all has no rate that JSON could write.
-            events_per_second: tally.read as f64 / seconds.max(0.001),
+            events_per_second: read as f64 / seconds.max(0.001),
         }
     }
 

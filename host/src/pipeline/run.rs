@@ -61,7 +61,11 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     };
     let report = |tally: &Tally, resumed, complete| {
         let bytes = options.metrics.progress().map(|progress| progress.bytes.load(Ordering::Relaxed));
-        Report::new(config, tally, Course { resumed, complete, bytes, took: began.elapsed() })
+        Report::new(
+            config,
+            tally,
+            Course { read: options.metrics.tally().read, resumed, complete, bytes, took: began.elapsed() },
+        )
     };
     let started = match started {
         None => return Ok(report(&Tally::default(), 0, false)),
@@ -87,6 +91,7 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     };
     requests.abort();
     serving.finish().await;
+    let was_read = matches!(driven, Ok((_, true)));
     let ended = async {
         let (tally, complete) = driven?;
         requested?;
@@ -101,6 +106,10 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let (tally, complete, run) = match ended.await {
         Err(RunError::TooManyRejects(error)) => {
             Replacing::fail(&delivery).await?;
+            // Of a source that was read to its end: what comes behind it has keys of its own.
+            if was_read && !config.replaces() && dedup.ends_with_the_source() {
+                delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
+            }
             return Err(error.into());
         }
         ended => ended?,
@@ -108,7 +117,12 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let report = report(&tally, resumed, complete);
     if let Some(run) = run {
         if complete {
-            Replacing::publish(&delivery).await?;
+            // Each step may be repeated: who is told to stop may leave it to the next start.
+            tokio::select! {
+                biased;
+                published = Replacing::publish(&delivery) => published?,
+                given_up = &mut drained, if !drained.is_terminated() => return Err(given_up),
+            }
         }
         return Ok(report.of_run(&run, complete));
     }

@@ -120,10 +120,18 @@ fn split<T>(dialect: Dialect, text: &[u8], use_it: impl FnOnce(&Parser) -> Resul
 fn check(dialect: Dialect, text: &[u8]) -> Result<(), Wrong> {
     std::str::from_utf8(text).map_err(|error| Wrong::Encoding(error.valid_up_to()))?;
     match Scan::default().go_on(dialect, text, true) {
-        Seen::End(end) if end == text.len() => Ok(()),
+        // The carriage return of the line's end was taken off: one that is left stands in the record.
+        Seen::End(end) if end == text.len() && !is_return_behind_quote(dialect, text) => Ok(()),
         Seen::More => Err(Wrong::Unclosed),
         Seen::End(_) | Seen::Malformed => Err(Wrong::BehindQuote),
     }
+}
+
+/// Whether the last field is closed by a quote, and a carriage return stands behind it.
+fn is_return_behind_quote(dialect: Dialect, text: &[u8]) -> bool {
+    let Some(before) = text.strip_suffix(b"\r") else { return false };
+    // An unquoted field may end so.
+    Scan::default().go_on(dialect, &[before, b"x"].concat(), true) == Seen::Malformed
 }
 
 impl Parser {
@@ -231,6 +239,8 @@ mod tests {
     fn quotes_and_encoding_are_checked() {
         assert_eq!(rejected("1,\"2,3").0, "unclosed_quote");
         assert_eq!(rejected("1,\"2\"x,3").0, "text_behind_quote");
+        // Of a line that ends with two carriage returns.
+        assert_eq!(rejected("1,2,\"3\"\r").0, "text_behind_quote");
         // No source makes such a record; a row that somebody changed may.
         assert_eq!(rejected("1,2,3\n4,5,6").0, "text_behind_quote");
         let (code, reason) = rejected(b"1,\xff,3");

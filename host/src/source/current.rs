@@ -70,14 +70,14 @@ impl Current {
     }
 
     /// Opens a file where the ledger says it was read to.
-    pub fn open(pending: Pending, header: Option<&Header>, settings: &Settings) -> io::Result<Self> {
+    pub fn open(pending: Pending, header: Option<&Header>, settings: &Settings, stop: &Stop) -> io::Result<Self> {
         let Pending { found, key, known, columns } = pending;
         let mut input = Input::open(&found.path)?;
         let mut generation = 1;
         let mut start = Start { digest: Some(Running::default()), ..Start::default() };
         if let Some(known) = known {
             generation = known.generation;
-            if let Some(digest) = position::goes_on(&mut input, &known)? {
+            if let Some(digest) = position::goes_on(&mut input, &known, stop)? {
                 if columns.is_none() && header.is_some_and(|header| header.options().header) {
                     // It changes while it is looked at: what follows must not pass for a header.
                     return Err(io::Error::other("its header cannot be read"));

@@ -13,6 +13,8 @@ use std::time::Duration;
 const GZIP: &[u8] = &[0x1f, 0x8b];
 /// What a Zstandard frame begins with (RFC 8878).
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// And one that is to be skipped, behind a first byte from 0x50 to 0x5f: some programs begin with such a frame.
+const SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 
 /// Compressed bytes that are read at once.
 const COMPRESSED: usize = 1 << 16;
@@ -107,7 +109,8 @@ impl Input {
         let Decoder::Unknown(source) = &mut self.decoder else { return Ok(()) };
         source.look()?;
         let Decoder::Unknown(source) = std::mem::replace(&mut self.decoder, Decoder::None) else { return Err(gone()) };
-        let (is_gzip, is_zstd) = (source.front.starts_with(GZIP), source.front == ZSTD);
+        let is_skippable = source.front.len() == ZSTD.len() && may_be_skippable(&source.front);
+        let (is_gzip, is_zstd) = (source.front.starts_with(GZIP), source.front == ZSTD || is_skippable);
         self.decoder = if is_gzip {
             Decoder::Gzip(Box::new(MultiGzDecoder::new(BufReader::with_capacity(COMPRESSED, source))))
         } else if is_zstd {
@@ -136,10 +139,16 @@ impl Read for Input {
     }
 }
 
+/// Whether a frame that is to be skipped may begin so.
+fn may_be_skippable(front: &[u8]) -> bool {
+    front.split_first().is_none_or(|(first, rest)| (0x50..=0x5f).contains(first) && SKIPPABLE.starts_with(rest))
+}
+
 impl Source {
     /// Reads as much as is needed to see what it is.
     fn look(&mut self) -> io::Result<()> {
-        while self.front.len() < ZSTD.len() && (ZSTD.starts_with(&self.front) || GZIP.starts_with(&self.front)) {
+        let may_be = |front: &[u8]| ZSTD.starts_with(front) || GZIP.starts_with(front) || may_be_skippable(front);
+        while self.front.len() < ZSTD.len() && may_be(&self.front) {
             let mut more = [0; ZSTD.len()];
             let wanted = ZSTD.len() - self.front.len();
             match self.read_on(&mut more[..wanted]) {
@@ -221,7 +230,9 @@ mod tests {
         let text = b"one\ntwo\n".repeat(1_000);
         let members = [gzip(&text[..100]), gzip(b""), gzip(&text[100..])].concat();
         let frames = [zstd(&text[..100]), zstd(&text[100..])].concat();
-        for bytes in [text.clone(), gzip(&text), members, zstd(&text), frames] {
+        // As pzstd writes it: the size of what follows.
+        let skipped = [b"\x50\x2a\x4d\x18\x04\0\0\0abcd".to_vec(), zstd(&text)].concat();
+        for bytes in [text.clone(), gzip(&text), members, zstd(&text), frames, skipped] {
             let (_file, mut input) = file(&bytes);
             for _ in 0..2 {
                 let (all, error) = read(&mut input);
@@ -230,7 +241,7 @@ mod tests {
                 input.rewind().unwrap();
             }
         }
-        for short in [&b""[..], b"\x1f", b"\x28\xb5\x2f", b"a"] {
+        for short in [&b""[..], b"\x1f", b"\x28\xb5\x2f", b"a", b"P*", b"P*Ma"] {
             let (_file, mut input) = file(short);
             assert_eq!(read(&mut input).0, short);
         }

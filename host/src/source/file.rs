@@ -80,7 +80,11 @@ impl Reader {
             let Some(current) = &mut self.current else {
                 let Some(pending) = self.files.pop_front().filter(|_| !stop.requested()) else { return Ok(None) };
                 let path = pending.found.path.clone();
-                let opened = Current::open(pending, self.header.as_ref(), settings);
+                let opened = match Current::open(pending, self.header.as_ref(), settings, stop) {
+                    // What was read of it before was only gone through again.
+                    Err(_) if stop.requested() => return Ok(None),
+                    opened => opened,
+                };
                 self.current = Some(opened.map_err(io_error(&path))?);
                 continue;
             };

@@ -5,6 +5,7 @@
 //! goes on at `offset`; anything else means that it was replaced, and it is read as new, as the next generation.
 
 use crate::digest::Running;
+use crate::stop::Stop;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read};
 
@@ -25,11 +26,16 @@ pub(super) struct FilePosition {
 
 /// Reads an input as far as a position says. The digest goes on from there if it is the same that was read before; none if
 /// it is another, shorter or different.
-pub(super) fn goes_on(input: &mut impl Read, position: &FilePosition) -> io::Result<Option<Running>> {
+///
+/// Of a long file this takes its time: when asked to stop, it is interrupted.
+pub(super) fn goes_on(input: &mut impl Read, position: &FilePosition, stop: &Stop) -> io::Result<Option<Running>> {
     let mut running = Running::default();
     let mut left = position.offset;
     let mut buffer = vec![0; 256 * 1024];
     while left > 0 {
+        if stop.requested() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
         let got = input.read(&mut buffer[..want])?;
         if got == 0 {

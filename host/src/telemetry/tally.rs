@@ -107,15 +107,25 @@ impl Tally {
         self.versions.get_mut(version).expect("it was inserted where it was missing")
     }
 
-    /// Adds the counts of a later part.
+    /// Adds the counts of another part of a micro-batch.
     pub fn add(&mut self, later: &Self) {
+        self.silver_by.add(&later.silver_by);
+        self.add_numbers(later);
+    }
+
+    /// Adds the counts of a micro-batch to those of a run: memory is bounded, however many there are.
+    pub fn add_batch(&mut self, batch: &Self) {
+        self.silver_by.add_bounded(&batch.silver_by);
+        self.add_numbers(batch);
+    }
+
+    fn add_numbers(&mut self, later: &Self) {
         self.read += later.read;
         self.recovered += later.recovered;
         self.redelivered += later.redelivered;
         self.bronze += later.bronze;
         self.newest = self.newest.max(later.newest);
         self.windows.add(&later.windows);
-        self.silver_by.add(&later.silver_by);
         for (version, outcomes) in &later.versions {
             let own = self.named(version);
             own.accepted += outcomes.accepted;

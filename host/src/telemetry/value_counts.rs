@@ -14,7 +14,8 @@ const VALUES: usize = 100;
 /// Characters by which values are told apart.
 const CHARS: usize = 100;
 
-/// Rows by value. Values are as many as events say: the first hundred have a count of their own.
+/// Rows by value. Values are as many as events say: in what is [counted for long](Self::add_bounded) the first hundred have a count of
+/// their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueCounts {
     values: BTreeMap<Box<str>, u64>,
@@ -25,7 +26,7 @@ impl ValueCounts {
     /// Counts a row. Returns the name that its value is counted under.
     pub fn count(&mut self, value: ValueRef<'_>) -> Box<str> {
         let name = name(value);
-        self.add_to(&name, 1);
+        self.add_to(&name, 1, usize::MAX);
         name.into()
     }
 
@@ -39,10 +40,19 @@ impl ValueCounts {
         }
     }
 
-    /// Adds other counts.
+    /// Adds the counts of another part of a micro-batch.
     pub fn add(&mut self, later: &Self) {
+        self.add_up_to(later, usize::MAX);
+    }
+
+    /// Adds the counts of a micro-batch to those of all. What has no count of its own there is counted with others, always.
+    pub fn add_bounded(&mut self, later: &Self) {
+        self.add_up_to(later, VALUES);
+    }
+
+    fn add_up_to(&mut self, later: &Self, most: usize) {
         for (name, rows) in &later.values {
-            self.add_to(name, *rows);
+            self.add_to(name, *rows, most);
         }
         self.others += later.others;
     }
@@ -57,11 +67,11 @@ impl ValueCounts {
         self.others
     }
 
-    fn add_to(&mut self, name: &str, rows: u64) {
+    fn add_to(&mut self, name: &str, rows: u64, most: usize) {
         // Looked up by itself, so that the usual case does not allocate.
         if let Some(known) = self.values.get_mut(name) {
             *known += rows;
-        } else if self.values.len() < VALUES {
+        } else if self.values.len() < most {
             self.values.insert(name.into(), rows);
         } else {
             self.others += rows;
@@ -102,16 +112,28 @@ mod tests {
         assert!(counts.iter().eq([("placed", 1), ("shipped", 4)]) && counts.others() == 0, "{counts:?}");
     }
 
+    /// Each part had a hundred of its own: a value was then named in one part, and among the others in the next.
     #[test]
-    fn a_column_with_as_many_values_as_rows_does_not_grow_the_counts() {
-        let mut counts = ValueCounts::default();
+    fn a_value_is_counted_by_itself_or_not_at_all() {
         let rows = i64::try_from(VALUES).unwrap() + 50;
-        (0..rows).for_each(|number| drop(counts.count(ValueRef::Int64(number))));
-        assert_eq!((counts.iter().count(), counts.others()), (VALUES, 50));
-        let last = (rows - 1).to_string();
-        counts.take_one(&last);
-        counts.add(&counts.clone());
-        assert_eq!((counts.iter().count(), counts.others()), (VALUES, 98));
+        let mut batch = ValueCounts::default();
+        for part in [0..rows, 20..rows] {
+            let mut counts = ValueCounts::default();
+            part.for_each(|number| drop(counts.count(ValueRef::Int64(number))));
+            counts.take_one("20");
+            batch.add(&counts);
+        }
+        assert_eq!((batch.iter().count(), batch.others()), (VALUES + 49, 0));
+        let mut all = ValueCounts::default();
+        all.add_bounded(&batch);
+        all.add_bounded(&batch);
+        assert_eq!(all.iter().count(), VALUES);
+        for (name, count) in all.iter() {
+            let in_batch = batch.iter().find(|(other, _)| *other == name).unwrap().1;
+            assert_eq!(count, 2 * in_batch, "{name}");
+        }
+        let named: u64 = all.iter().map(|(_, rows)| rows).sum();
+        assert_eq!(named + all.others(), 2 * batch.iter().map(|(_, rows)| rows).sum::<u64>());
     }
 
     #[test]

@@ -50,6 +50,29 @@ fn a_row_that_silver_refuses_after_all_is_a_reject_in_the_file_and_in_the_counts
     assert_eq!(text, format!("{}{}\n", rejected(&input), seventh.replace("BK-7", "BK-999")));
 }
 
+/// Publishing would have put the rejects in the place of the input, and removed its other shards.
+#[test]
+fn rejects_never_replace_what_is_read() {
+    let input = bookings::good(2);
+    let pipeline = files_only("").set("source.file.path=rejected/bookings-*.csv");
+    let directory = pipeline.directory().join("rejected");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("bookings-00001-of-00003.csv"), &input).unwrap();
+    let ended = pipeline.run().expect(2);
+    let what = "quarantine.files.path";
+    assert!(ended.stderr.contains(what) && ended.stderr.contains("00001-of-00003.csv is read"), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(directory.join("bookings-00001-of-00003.csv")).unwrap(), input);
+    // Beside each other they may lie.
+    fs::rename(directory.join("bookings-00001-of-00003.csv"), directory.join("bookings-1.csv")).unwrap();
+    pipeline.run().expect(0);
+    let ended = pipeline.run().expect(2);
+    assert!(
+        ended.stderr.contains("00000-of-00001.csv is read"),
+        "a pattern that has them is refused: {}",
+        ended.stderr
+    );
+}
+
 #[test]
 fn shards_of_an_earlier_output_go() {
     let pipeline = files_only("bad\n");

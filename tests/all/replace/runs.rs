@@ -180,6 +180,38 @@ fn standard_input_cannot_be_read_on_so_a_run_begins_anew() {
     assert_eq!(ended.json()["events"], 70);
 }
 
+/// What stands on standard input now was never read by the run that is published first.
+#[test]
+fn standard_input_is_read_behind_a_run_that_was_being_published() {
+    for point in [failpoint::RUN_PUBLISHING, failpoint::TABLES_PUBLISHED] {
+        let mut pipeline = pipeline("");
+        let file = fs::read_to_string(pipeline.file()).unwrap();
+        let stdin = file.replace("[source.file]\npath = \"input.ndjson\"", "[source.stdin]");
+        fs::write(pipeline.file(), stdin).unwrap();
+        let feed = |pipeline: &Pipeline, input: &str| {
+            let (run, mut stdin) = Running::start(pipeline);
+            stdin.write_all(input.as_bytes()).ok();
+            drop(stdin);
+            run.finish()
+        };
+        pipeline.environment = vec![(failpoint::VARIABLE.into(), format!("{point}=1"))];
+        assert!(feed(&pipeline, &bookings::good(60)).was_killed());
+        pipeline.environment.clear();
+        assert_eq!(feed(&pipeline, &bookings::good(70)).expect(0).json()["events"], 70, "{point}");
+        assert_eq!(tables::count(&pipeline.database(), "fact_bookings"), 70, "{point}");
+    }
+}
+
+#[test]
+fn who_appends_behind_a_run_that_failed_is_refused() {
+    let mut pipeline = published(50, "no json\n");
+    run_with(&pipeline, &["--max-rejects", "0"]).expect(1);
+    let one = |setting: &String| setting.replace("write=replace", "write=append");
+    pipeline.settings = pipeline.settings.iter().filter(|s| !s.contains("files")).map(one).collect();
+    let ended = pipeline.run().expect(2);
+    assert!(ended.stderr.contains("has failed") && ended.stderr.contains("--restart"), "{}", ended.stderr);
+}
+
 #[test]
 fn who_appends_from_now_on_must_let_a_run_end_or_drop_it() {
     let mut pipeline = published(110, &bookings::lines(600));

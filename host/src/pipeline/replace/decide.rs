@@ -23,7 +23,7 @@ pub(in crate::pipeline) async fn decide(
     let found = ledger.run().cloned();
     if !config.replaces() {
         match found {
-            Some(run) if run.state.is_unfinished() && !options.restart => {
+            Some(run) if run.state != RunState::Published && !options.restart => {
                 return Err(RunError::Unfinished { run: run.id });
             }
             Some(run) => drop_run(&run, ledger, warehouse, patience).await?,

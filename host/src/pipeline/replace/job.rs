@@ -21,7 +21,7 @@ pub(super) fn digest(config: &Config, rules: &RuleSet, plan: &Plan) -> String {
 
 /// What tells an input from others that stand in its place later: half of one and half of another is neither. None where there is
 /// nothing to tell.
-fn input(source: &SourceConfig) -> Option<String> {
+pub(super) fn input(source: &SourceConfig) -> Option<String> {
     let SourceConfig::File { path, .. } = source else { return None };
     // What cannot be found is told when it is opened.
     let files = source::files(path).unwrap_or_default();

@@ -68,16 +68,18 @@ impl Replacing {
         if let Some(run) = &self.found {
             if !self.is_anew() {
                 tracing::info!(run = run.id, read = run.counts.read, "going on with a run that replaces tables");
+                if let (Some(files), Some(file)) = (&run.staged.files, run.staged.file()) {
+                    // A process that was killed while it made it may have made it without its header.
+                    files.create(&file)?;
+                }
                 return Ok((delivery, Begins::Reading));
             }
             publish::conclude(&delivery, run).await?;
-            if run.job == self.job {
+            // What stands on standard input or in a pipe is not what that run has read.
+            if run.job == self.job && job::input(&config.source).is_some() {
                 return Ok((delivery, Begins::Published(Box::new(run.clone()))));
             }
-            tracing::info!(
-                run = run.id,
-                "published what an earlier run had staged; what decides its rows is another now"
-            );
+            tracing::info!(run = run.id, "published what an earlier run had staged; this one begins anew");
         }
         self.tell_of_leftovers(config, plan, delivery.warehouse.as_ref()).await;
         let id = format!("{}_{:04x}", clock.now(), fastrand::u16(..));

@@ -5,6 +5,7 @@ use crate::ledger::{Ledger, Run, RunState};
 use crate::pipeline::deliver::Delivery;
 use crate::pipeline::error::RunError;
 use crate::pipeline::retry::retrying;
+use crate::warehouse::WarehouseError;
 use std::sync::Arc;
 
 /// Publishes the run of a ledger, whose source was read to its end.
@@ -23,7 +24,11 @@ pub(super) async fn publish(delivery: &Delivery) -> Result<(), RunError> {
 /// Publishes what a run has staged, as it is noted, and forgets the run.
 pub(super) async fn conclude(delivery: &Delivery, run: &Run) -> Result<(), RunError> {
     let publication = Arc::new(run.staged.publication.clone());
-    retrying(&delivery.patience, || delivery.warehouse.publish(Arc::clone(&publication))).await?;
+    let published = retrying(&delivery.patience, || delivery.warehouse.publish(Arc::clone(&publication))).await;
+    published.map_err(|error| WarehouseError {
+        text: format!("{error}. The next start tries again; with --restart it drops what run {} has staged", run.id),
+        ..error
+    })?;
     failpoint::pass(failpoint::TABLES_PUBLISHED);
     if let (Some(files), Some(file)) = (&run.staged.files, run.staged.file()) {
         files.publish(&file)?;
@@ -31,7 +36,11 @@ pub(super) async fn conclude(delivery: &Delivery, run: &Run) -> Result<(), RunEr
     }
     is(delivery, RunState::Published).await?;
     failpoint::pass(failpoint::RUN_PUBLISHED);
-    retrying(&delivery.patience, || delivery.warehouse.drop_tables(run.staged.tables())).await?;
+    let dropped = retrying(&delivery.patience, || delivery.warehouse.drop_tables(run.staged.tables())).await;
+    dropped.map_err(|error| WarehouseError {
+        text: format!("run {} is published, but what it had staged cannot be dropped: {error}", run.id),
+        ..error
+    })?;
     delivery.ledger.retrying(&delivery.patience, Ledger::end_run).await?;
     tracing::info!(run = run.id, "published");
     Ok(())

@@ -164,7 +164,7 @@ impl Metrics {
     /// A commit of this run is delivered: these are its events.
     pub fn durable(&self, tally: &Tally) {
         self.0.commits_undelivered.dec();
-        self.0.tally.lock().unwrap_or_else(PoisonError::into_inner).add(tally);
+        self.0.tally.lock().unwrap_or_else(PoisonError::into_inner).add_batch(tally);
     }
 
     /// Something failed and is tried again.

@@ -66,8 +66,9 @@ pub(super) async fn publish(rest: &Rest, publication: &Publication) -> Result<()
                     let text = format!("job {id} has run for {} min", LONGEST.as_secs() / 60);
                     return Err(failed(Failure { text, retryable: true, status: None }));
                 }
-                Some(Job::Runs) => tokio::time::sleep(LOOK).await,
-                None => {}
+                // The job that was begun in this turn may be done by now.
+                None if began.elapsed() < LOOK => {}
+                Some(Job::Runs) | None => tokio::time::sleep(LOOK).await,
             }
             job = jobs::find(rest, &id, location.as_deref()).await.map_err(failed)?;
         }
@@ -76,8 +77,8 @@ pub(super) async fn publish(rest: &Rest, publication: &Publication) -> Result<()
     Err(failed(Failure { text, retryable: false, status: None }))
 }
 
-/// The statements. DELETE, not TRUNCATE: of rows that were written by the Storage Write interface a short while ago, as a
-/// replay of quarantine writes them, the former is promised to work (cloud.google.com/bigquery/docs/data-manipulation-language).
+/// The statements. DELETE, not TRUNCATE: it can name all partitions where a table wants them to be named. Rows that were written
+/// a short while ago, as a replay of quarantine writes them, cannot be changed in a transaction: then it fails for now.
 async fn transaction(rest: &Rest, publication: &Publication) -> Result<String, WarehouseError> {
     let mut sql = "BEGIN TRANSACTION;\n".to_owned();
     for Replaced { table, staging, columns } in &publication.tables {
