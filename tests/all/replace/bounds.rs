@@ -54,6 +54,10 @@ fn the_rejects_of_a_failed_run_can_be_looked_at() {
     for place in [table, file] {
         assert!(ended.stderr.contains(place.as_str()), "{place}: {}", ended.stderr);
     }
+    let mut listed = pipeline.command("quarantine list");
+    listed.args(["--json", "--set", &format!("quarantine.table={table}")]);
+    let listed = Ended::from_output(listed.output().unwrap()).expect(0).json();
+    assert_eq!(listed["rows"].as_u64(), Some(tables::count(&pipeline.database(), table)));
     // It ends with the first that is one too many, not with the source.
     let rows = tables::count(&pipeline.database(), table);
     assert!((21..200).contains(&rows), "{rows}");

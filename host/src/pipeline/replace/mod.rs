@@ -1,4 +1,4 @@
-//! Runs that replace what tables have: [`decide`] says at a start whether one is gone on with, [`Replacing::begin`] begins one,
+//! Runs that replace what tables have: [`fn@decide`] says at a start whether one is gone on with, [`Replacing::begin`] begins one,
 //! [`Replacing::publish`] ends it.
 //!
 //! Rows go to staging tables by the same commit protocol as all rows. They are published when the source was read to its end and
