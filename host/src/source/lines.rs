@@ -9,7 +9,7 @@ use bytes::Bytes;
 /// A line, without its newline. A carriage return before it is part of the line.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
-    /// Its bytes; the first [`KEPT`] if it is too long. Those of a record may be several lines.
+    /// Its bytes; the first [`KEPT`](crate::event::KEPT) if it is too long. Those of a record may be several lines.
     pub bytes: Bytes,
     /// Size and digest of a line that is above the limit.
     pub too_long: Option<(u64, Digest)>,

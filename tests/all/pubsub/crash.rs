@@ -48,6 +48,8 @@ fn killed_at(point: &str) {
         kill_at(&mut pipeline, point, 2);
     }
     let (mut run, _stdin) = Running::start(&pipeline);
+    // All rows may be there already: it would be stopped before it listens for signals.
+    run.wait_for_log("found the subscription");
     wait_for_rows(&mut run, &pipeline, ids.len());
     run.stop().expect(0);
     expect_each_once(&pipeline, &ids);
