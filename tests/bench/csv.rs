@@ -54,6 +54,7 @@ fn read(path: &Path, count: usize) -> Result<(Duration, Duration)> {
         batch: BatchConfig::default(),
         max_payload: preflight::config::DEFAULT_MAX_PAYLOAD,
         is_recorded: false,
+        is_replacing: false,
         clock: Arc::new(SystemClock),
         running_time: RunningTime::start(),
     };

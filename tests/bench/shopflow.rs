@@ -58,7 +58,7 @@ fn beside_beam(effort: Effort, lines: u64, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// One large file: all cores, and no more memory than a small one takes.
+/// One large file: judged on all cores, and no more memory than a small one takes but for the keys.
 fn large(report: &mut Report) -> Result<()> {
     let shop = Shop::new(Request { seed: 1, shape: Shape::of(LARGE), files: 1 });
     let took = run(&shop)?;

@@ -115,6 +115,7 @@ fn read(source: &SourceConfig, batch: BatchConfig, max_payload: usize) -> Result
     }
     let settings = source::Settings {
         is_recorded: false,
+        is_replacing: false,
         source: source.clone(),
         batch,
         max_payload,

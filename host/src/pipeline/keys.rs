@@ -57,7 +57,7 @@ fn named(what: &str, name: &str, value: &str) -> Option<Key> {
 fn payload(parts: &mut Parts, event: &Event) {
     parts.add(&event.payload);
     if let Some(columns) = event.columns() {
-        parts.add(columns.attributes().as_bytes());
+        parts.add(columns.digest().bytes());
     }
 }
 

@@ -85,6 +85,7 @@ pub(super) async fn start(config: &Config, options: &Options) -> Result<Start, R
         source: config.source.clone(),
         batch: config.batch,
         max_payload: config.max_payload,
+        is_replacing: config.replaces(),
         is_recorded: !config.aggregates.is_empty() && config.watermark.follows == Follows::PublishTime,
         clock: Arc::clone(&options.clock),
         running_time: dedup.running_time().clone(),

@@ -1,6 +1,7 @@
 //! The columns of a file: what a record needs to become a JSON object, and what a row keeps of them.
 
 use super::Dialect;
+use crate::digest::Digest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ pub struct Columns {
     /// What stands before each value in the JSON object: `{"a":`, then `,"b":`.
     pub(super) before: Vec<String>,
     attributes: String,
+    digest: Digest,
 }
 
 impl Columns {
@@ -48,7 +50,8 @@ impl Columns {
         let as_text = |byte: u8| char::from(byte).to_string();
         let (delimiter, quote) = (as_text(dialect.delimiter), dialect.quote.map(as_text).unwrap_or_default());
         let attributes = json!({ ATTRIBUTE: { "columns": names, "delimiter": delimiter, "quote": quote } }).to_string();
-        Ok(Self { before: before.collect(), names, dialect, attributes })
+        let digest = Digest::of(attributes.as_bytes());
+        Ok(Self { before: before.collect(), names, dialect, attributes, digest })
     }
 
     /// Reads what [`Columns::attributes`] has under its name.
@@ -82,6 +85,11 @@ impl Columns {
     /// What the attributes of a row say, so that a replay can make the same event of its text: a JSON object.
     pub fn attributes(&self) -> &str {
         &self.attributes
+    }
+
+    /// What tells columns of one text from others of the same: sha256 of the [attributes](Self::attributes).
+    pub fn digest(&self) -> &Digest {
+        &self.digest
     }
 
     /// Bytes that the names add to a JSON object.

@@ -84,6 +84,9 @@ impl Current {
                 }
                 let FilePosition { offset, line, open_line, .. } = known;
                 start = Start { offset, line, open_line, digest: Some(digest), columns };
+            } else if settings.is_replacing {
+                let what = "it was replaced since it was read for this run: --restart drops that and begins anew";
+                return Err(io::Error::other(what));
             } else {
                 tracing::info!(path = %found.path.display(), "the file was replaced since it was read; reading it as new");
                 generation = generation.saturating_add(1);

@@ -129,6 +129,7 @@ mod tests {
             batch: BatchConfig { max_events: 2, max_bytes: 1 << 20, max_age: Duration::from_secs(5) },
             max_payload: 1 << 20,
             is_recorded: false,
+            is_replacing: false,
             clock: Arc::new(SystemClock),
             running_time: RunningTime::start(),
         }

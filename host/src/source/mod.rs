@@ -100,6 +100,8 @@ pub struct Settings {
     pub max_payload: usize,
     /// Whether events must say when they were published: the watermark follows that.
     pub is_recorded: bool,
+    /// Whether a file that is read on must be the one that was begun: what was read of another was not written for good yet.
+    pub is_replacing: bool,
     /// Processing time.
     pub clock: Arc<dyn Clock>,
     /// Stands still while the source cannot be reached.

@@ -82,6 +82,7 @@ impl Written {
             batch: BatchConfig { max_events, max_bytes: 1 << 20, max_age: Duration::from_secs(5) },
             max_payload: 1 << 20,
             is_recorded: false,
+            is_replacing: false,
             clock: Arc::new(SystemClock),
             running_time: RunningTime::start(),
         }

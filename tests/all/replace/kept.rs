@@ -51,6 +51,17 @@ fn a_table_that_refuses_what_is_published_keeps_its_rows_until_it_is_repaired() 
     Expected::of(&input).expect(&pipeline, "repaired");
 }
 
+/// Rows of a run that refer to each other would be held against those that they replace.
+#[test]
+fn a_table_that_refers_to_itself_cannot_be_replaced() {
+    let pipeline = pipeline(&bookings::lines(20));
+    pipeline.run().expect(0);
+    let database = Connection::open(pipeline.database()).unwrap();
+    database.execute_batch("ALTER TABLE fact_bookings ADD COLUMN follows TEXT REFERENCES fact_bookings (id)").unwrap();
+    let ended = pipeline.run().expect(1);
+    assert!(ended.stderr.contains("cannot be replaced: it refers to itself"), "{}", ended.stderr);
+}
+
 #[test]
 fn a_view_cannot_be_replaced() {
     let pipeline = pipeline(&bookings::lines(20));

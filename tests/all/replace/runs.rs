@@ -112,6 +112,23 @@ fn with_another_limit_or_another_input_a_run_begins_anew() {
     begins_anew(published(110, &new), grow, &grown, "the input");
 }
 
+/// Half of one input and half of another would have been published.
+#[test]
+fn an_input_that_is_replaced_and_looks_the_same_is_refused() {
+    let mut pipeline = published(110, &bookings::lines(600));
+    let input = pipeline.directory().join("input.ndjson");
+    let changed = fs::metadata(&input).unwrap().modified().unwrap();
+    crash_at(&mut pipeline, failpoint::ROWS_APPENDED, 4);
+    let other = bookings::lines(600).replace("PAX-", "pax-");
+    fs::write(&input, &other).unwrap();
+    fs::File::options().append(true).open(&input).unwrap().set_modified(changed).unwrap();
+    let ended = pipeline.run().expect(1);
+    assert!(ended.stderr.contains("was replaced") && ended.stderr.contains("--restart"), "{}", ended.stderr);
+    Expected::of(&bookings::lines(110)).expect(&pipeline, "nothing is published");
+    run_with(&pipeline, &["--restart"]).expect(0);
+    Expected::of(&other).expect(&pipeline, "begun anew");
+}
+
 #[test]
 fn with_restart_a_run_begins_anew() {
     let new = bookings::lines(600);

@@ -92,7 +92,9 @@ pub(in crate::source) fn columns_of_all<'a>(
         if let Some(columns) = &columns {
             header.first.get_or_insert_with(|| (columns.names().to_vec(), path.to_owned()));
         }
-        all.push(columns);
+        // Of many files nearly all have the same, and each its own would be much memory.
+        let same = all.last().and_then(Option::as_ref).filter(|last| columns.as_ref() == Some(last)).cloned();
+        all.push(same.or(columns));
     }
     Ok(all)
 }

@@ -20,6 +20,11 @@ pub(super) fn create(connection: &mut Connection, staging: &str, like: &str) -> 
     let Some(behind) = sql.strip_prefix("CREATE TABLE ").filter(|_| kind == "table").and_then(behind_name) else {
         return Ok(Err("it is a view or a virtual table".to_owned()));
     };
+    let refers = "SELECT EXISTS (SELECT 1 FROM pragma_foreign_key_list(?1) WHERE \"table\" = ?1 COLLATE NOCASE)";
+    if transaction.query_row(refers, [like], |row| row.get(0))? {
+        // Rows that are staged would be held against those that they are to replace.
+        return Ok(Err("it refers to itself".to_owned()));
+    }
     transaction.execute_batch(&format!("CREATE TABLE {}{behind}", quote(staging)))?;
     let indexes = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?1 COLLATE NOCASE
                    AND sql LIKE 'CREATE UNIQUE INDEX %'";
