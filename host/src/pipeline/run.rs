@@ -114,7 +114,6 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
         }
         ended => ended?,
     };
-    let report = report(&tally, resumed, complete);
     if let Some(run) = run {
         if complete {
             // Each step may be repeated: who is told to stop may leave it to the next start.
@@ -124,12 +123,12 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
                 given_up = &mut drained, if !drained.is_terminated() => return Err(given_up),
             }
         }
-        return Ok(report.of_run(&run, complete));
+        return Ok(report(&tally, resumed, complete).of_run(&run, complete));
     }
     if complete && dedup.ends_with_the_source() {
         delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
     }
-    Ok(report)
+    Ok(report(&tally, resumed, complete))
 }
 
 /// Takes requests to this worker as long as it runs.

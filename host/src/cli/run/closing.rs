@@ -131,7 +131,8 @@ mod tests {
     }
 
     fn of(config: &Config, tally: &Tally) -> Report {
-        let course = Course { complete: true, bytes: Some(700), took: Duration::from_millis(500), ..Course::default() };
+        let took = Duration::from_millis(500);
+        let course = Course { read: tally.read, complete: true, bytes: Some(700), took, ..Course::default() };
         Report::new(config, tally, course)
     }
 
