@@ -22,9 +22,16 @@ const STARTS: Duration = Duration::from_mins(1);
 /// Starts the emulator, and ends it with the end of its standard input.
 ///
 /// It has one connection to its database for all its threads, and a statement of one ends or blocks that of another: here
-/// each thread has its own. And it keeps a copy of a table for each change of it, which nobody here reads.
+/// each thread has its own. An open stream takes two threads of a pool that has four more than there are cores, so that a
+/// fourth stream waits until another ends: here there are threads enough. And it keeps a copy of a table for each change of
+/// it, which nobody here reads.
 const BOOT: &str = "
 import os, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+start = ThreadPoolExecutor.__init__
+def start_large(pool, max_workers=None, *rest, **named):
+    start(pool, max_workers or 64, *rest, **named)
+ThreadPoolExecutor.__init__ = start_large
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
 from bqemulator.cli import main
 from bqemulator.storage.engine import DuckDBEngine
