@@ -4,21 +4,10 @@ use crate::Effort;
 use crate::report::Report;
 use crate::timed::timed;
 use anyhow::{Result, ensure};
-use preflight_tests::orders::{self, Orders, PER_MINUTE};
+use preflight_tests::orders::{self, OF_THE_SEED, Orders, PER_MINUTE};
 use preflight_tests::tables;
 
 const SECOND: i64 = 1_000_000;
-
-/// The aggregate of Lumen & Loom: orders and revenue per article and minute.
-const SEED: &str = r#"
-[aggregates.per_minute]
-table = "per_minute"
-create = "if_needed"
-window = { fixed = "1 m" }
-allowed_lateness = "4 m"
-group_by = ["sku"]
-measures = { orders = "count", revenue = { sum = "revenue" } }
-"#;
 
 /// Measures and reports: orders as they would come, of a stream of 20,000 a second, in the aggregate of the seed; and those of ten
 /// minutes in one with more measures, where a window has ten orders and every tenth row is a pane.
@@ -27,7 +16,7 @@ pub(crate) fn measure(effort: Effort, report: &mut Report) -> Result<()> {
     shape(
         effort,
         streamed,
-        SEED,
+        OF_THE_SEED,
         "orders, 20,000 a second: file -> SQLite, without aggregates",
         Some(">= 75"),
         report,

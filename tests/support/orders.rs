@@ -94,16 +94,31 @@ table = "late_orders"
 create = "if_needed"
 "#;
 
-/// Orders per article and minute.
-pub const PER_MINUTE: &str = r#"
+/// An aggregate per article and minute, with these measures.
+macro_rules! per_minute {
+    ($measures:literal) => {
+        concat!(
+            r#"
 [aggregates.per_minute]
 table = "per_minute"
 create = "if_needed"
 window = { fixed = "1 m" }
 allowed_lateness = "4 m"
 group_by = ["sku"]
-measures = { orders = "count", pieces = { sum = "quantity" }, revenue = { sum = "revenue" }, last = { max = "event_id" } }
-"#;
+measures = "#,
+            $measures,
+            "\n"
+        )
+    };
+}
+
+/// Orders per article and minute.
+pub const PER_MINUTE: &str = per_minute!(
+    r#"{ orders = "count", pieces = { sum = "quantity" }, revenue = { sum = "revenue" }, last = { max = "event_id" } }"#
+);
+
+/// The same with the measures of the seed alone.
+pub const OF_THE_SEED: &str = per_minute!(r#"{ orders = "count", revenue = { sum = "revenue" } }"#);
 
 /// Orders per region in the last five minutes, every minute.
 pub const PER_REGION: &str = r#"

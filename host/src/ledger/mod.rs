@@ -281,14 +281,7 @@ impl Ledger {
                 .prepare_cached("INSERT OR REPLACE INTO sources (key, position) VALUES (?1, ?2)")?
                 .execute(params![key, position])?;
         }
-        let counts = self.run.as_ref().map(|run| {
-            let mut counts = run.counts.clone();
-            counts.add_batch(&seen.counts);
-            counts
-        });
-        if let Some(counts) = &counts {
-            runs::write_counts(&transaction, counts)?;
-        }
+        let counts = runs::count(&transaction, self.run.as_ref(), |counts| counts.add_batch(&seen.counts))?;
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
         transaction.commit()?;
         self.count(counts);
@@ -379,14 +372,7 @@ impl Ledger {
         let shifted = outbox::remove_rows(&transaction, refused.seq, refused.tier, refused.kept)?;
         self.keys.release(&transaction, refused.seq, refused.events)?;
         let entries = outbox::bind(&transaction, &self.streams, seq, refused.instead, refused.originals, None)?;
-        let counts = self.run.as_ref().map(|run| {
-            let mut counts = run.counts.clone();
-            counts.refuse(refused.counts);
-            counts
-        });
-        if let Some(counts) = &counts {
-            runs::write_counts(&transaction, counts)?;
-        }
+        let counts = runs::count(&transaction, self.run.as_ref(), |counts| counts.refuse(refused.counts))?;
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_seq'")?.execute([seq + 1])?;
         transaction.commit()?;
         self.count(counts);

@@ -186,10 +186,17 @@ pub(super) fn read(connection: &Connection) -> Result<Option<Run>, LedgerError> 
     Ok(Some(Run { id, job, state: parse(&state)?, staged: parse(&staged)?, counts: parse(&counts)? }))
 }
 
-/// Writes the counts of the run, in a transaction.
-pub(super) fn write_counts(connection: &Connection, counts: &Tally) -> Result<(), LedgerError> {
-    connection.prepare_cached("UPDATE replacing SET counts = ?1")?.execute([text(counts)])?;
-    Ok(())
+/// Writes the changed counts of the run, if there is one, in a transaction: they are to be taken over once it is committed.
+pub(super) fn count(
+    connection: &Connection,
+    run: Option<&Run>,
+    change: impl FnOnce(&mut Tally),
+) -> Result<Option<Tally>, LedgerError> {
+    let Some(run) = run else { return Ok(None) };
+    let mut counts = run.counts.clone();
+    change(&mut counts);
+    connection.prepare_cached("UPDATE replacing SET counts = ?1")?.execute([text(&counts)])?;
+    Ok(Some(counts))
 }
 
 fn text(value: &impl Serialize) -> String {

@@ -91,13 +91,16 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     };
     requests.abort();
     serving.finish().await;
-    let was_read = matches!(driven, Ok((_, true)));
     let ended = async {
         let (tally, complete) = driven?;
         requested?;
         let run = Replacing::run(&delivery).await?;
         // Of a run that replaces tables all that was ever read of it is told.
         let tally = run.as_ref().map_or(tally, |run| run.counts.clone());
+        // What comes behind a source that was read to its end has keys of its own. A run forgets them as it is published.
+        if complete && run.is_none() && dedup.ends_with_the_source() {
+            delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
+        }
         if let Some(bound) = bound.as_ref().filter(|_| complete) {
             bound.holds(&tally)?;
         }
@@ -106,10 +109,6 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
     let (tally, complete, run) = match ended.await {
         Err(RunError::TooManyRejects(error)) => {
             Replacing::fail(&delivery).await?;
-            // Of a source that was read to its end: what comes behind it has keys of its own.
-            if was_read && !config.replaces() && dedup.ends_with_the_source() {
-                delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
-            }
             return Err(error.into());
         }
         ended => ended?,
@@ -124,9 +123,6 @@ pub async fn run(config: &Config, options: &Options) -> Result<Report, RunError>
             }
         }
         return Ok(report(&tally, resumed, complete).of_run(&run, complete));
-    }
-    if complete && dedup.ends_with_the_source() {
-        delivery.ledger.retrying(&delivery.patience, Ledger::forget_claims).await?;
     }
     Ok(report(&tally, resumed, complete))
 }
